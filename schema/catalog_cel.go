@@ -1,0 +1,75 @@
+package schema
+
+// celEntries are the findings of package policy about expressions, those that make it refuse a config among them.
+var celEntries = []Entry{
+	{
+		Number: 5, ID: "cel-type", Level: Error,
+		Title: "an expression of the wrong type",
+		Why:   "Each decision takes a value of one type, and each function and operator takes certain types. CEL converts nothing by itself: 1 + \"a\" has no meaning.",
+		Fix:   "Convert (string(x), int(x), duration(\"5s\")), or compare what was meant.",
+		Bad:   "policy:\n  - cache_ttl: tool.name",
+		Good:  "policy:\n  - cache_ttl: 'tool.effects == \"none\" ? duration(\"30s\") : duration(\"0s\")'",
+	},
+	{
+		Number: 6, ID: "cel-phase", Level: Error,
+		Title: "a variable that is not known at that time",
+		Why:   "A key is decided before the call, when there is no error or result yet; a retry after an attempt, and so on. Each decision sees only what exists when it is made.",
+		Fix:   "Use what the message lists, or state the decision in a rule of its own.",
+		Bad:   "policy:\n  - idempotency_key: result.id",
+		Good:  "policy:\n  - idempotency_key: args.id",
+	},
+	{
+		Number: 7, ID: "cel-never", Level: Warning,
+		Title: "a comparison with a word that is never there",
+		Why:   "error.kind, tool.effects and error.delivery each take one of a few words. A comparison with another word is always false, so the rule never holds.",
+		Fix:   "Use one of the words that the message lists.",
+		Bad:   "policy:\n  - breaker_failure: error.kind == \"timout\"",
+		Good:  "policy:\n  - breaker_failure: error.kind == \"timeout\"",
+	},
+	{
+		Number: 9, ID: "cel-syntax", Level: Error,
+		Title: "an expression that is not CEL",
+		Why:   "The text cannot be read as an expression: a bracket or quote is not closed, or an operator is of another language (and, or, =).",
+		Fix:   "Mend it where the caret stands. Operators are && || ! == != < <= > >= in ?:, text stands in quotes.",
+		Bad:   "policy:\n  - breaker_failure: error.kind == \"timeout\" ||",
+		Good:  "policy:\n  - breaker_failure: error.kind == \"timeout\" || error.kind == \"exit\"",
+	},
+	{
+		Number: 16, ID: "cel-name", Level: Error,
+		Title: "a variable or function that there is not",
+		Why:   "The name is not one of the variables and functions that expressions have. A single word without quotes is a variable too: text stands in quotes.",
+		Fix:   "Correct the name, or quote the text.",
+		Bad:   "policy:\n  - breaker_failure: errr.transient",
+		Good:  "policy:\n  - breaker_failure: error.transient",
+	},
+	{
+		Number: 19, ID: "cel-field", Level: Error,
+		Title: "a field that there is not",
+		Why:   "tool, error, client and server have fixed fields, so a misspelt one is found before the first call.",
+		Fix:   "Correct the field's name.",
+		Bad:   "policy:\n  - when: tool.nmae == \"search\"\n    call_timeout: 10s",
+		Good:  "policy:\n  - when: tool.name == \"search\"\n    call_timeout: 10s",
+	},
+	{
+		Number: 35, ID: "cel-constant", Level: Error,
+		Title: "a constant that cannot be used",
+		Why:   "A regular expression, duration or time in the text is malformed, or an expression without any variable fails: it would fail for every call.",
+		Fix:   "Correct the constant. A duration in CEL is duration(\"90s\").",
+		Bad:   "policy:\n  - when: tool.name.matches(\"[a-z\")\n    call_timeout: 10s",
+		Good:  "policy:\n  - when: tool.name.matches(\"[a-z]\")\n    call_timeout: 10s",
+	},
+	{
+		Number: 48, ID: "internal", Level: Error,
+		Title: "a fault of mcp-retry itself",
+		Why:   "The compiler of expressions failed in a way that it should not. The expression may be right.",
+		Fix:   "Write it in another way, and report it with the expression.",
+	},
+	{
+		Number: 39, ID: "cel-cost", Level: Warning,
+		Title: "an expression that may cost too much",
+		Why:   "The cost of each evaluation is bounded, so that no call waits for its policy. Beyond the limit the expression fails, and the decision falls to its careful side.",
+		Fix:   "Do not nest all(), exists(), map() and filter() over the arguments; compare a part of them.",
+		Bad:   "policy:\n  - when: args.items.all(x, args.items.all(y, args.items.all(z, x != y && y != z)))\n    call_timeout: 10s",
+		Good:  "policy:\n  - when: size(args.items) < 100\n    call_timeout: 10s",
+	},
+}
