@@ -1,0 +1,200 @@
+package policy
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"time"
+
+	"github.com/bentabol/mcp-retry/schema"
+)
+
+// times looks at the times and counts that hold for each tool that the rules name, and for one that they do not. Only what is stated
+// without a condition counts: what depends on the call is cut at run time to the time that is left.
+func (l *linter) times() {
+	names := []string{""}
+	for i := range l.rules {
+		if t := l.rules[i].tools; t != "" && names[len(names)-1] != t {
+			names = append(names, t)
+		}
+	}
+	seen := map[string]bool{}
+	for _, name := range names {
+		if seen[name] {
+			continue
+		}
+		seen[name] = true
+		plan := l.policy.For(name)
+		l.worstCase(name, plan)
+		l.jitter(name, plan)
+		l.breakerInOneCall(name, plan)
+	}
+	l.stale()
+}
+
+// depends reports whether the plan leaves the decision to each call.
+func (pl *Plan) depends(ask int) bool {
+	for i := range pl.asks {
+		if pl.asks[i].ask == ask {
+			return true
+		}
+	}
+	return false
+}
+
+// stated returns the setting of the file that decides for a tool whatever the call; nil = none of the file's.
+func (l *linter) stated(ask int, name string) *lintSetting {
+	for i := range l.rules {
+		r := &l.rules[i]
+		if r.tools != "" && !Match(r.tools, name) {
+			continue
+		}
+		for j := range r.settings {
+			s := &r.settings[j]
+			if s.ask != ask {
+				continue
+			}
+			if r.builtin || r.cond != nil || s.expr != nil || s.src.Pos.Line == 0 {
+				return nil
+			}
+			return s
+		}
+	}
+	return nil
+}
+
+// of names the tool that a finding is about, if it is about one.
+func of(name string) string {
+	if name == "" {
+		return ""
+	}
+	return fmt.Sprintf(" of %q", name)
+}
+
+// worstCase compares the longest that the attempts of a call may take with total_timeout.
+func (l *linter) worstCase(name string, plan *Plan) {
+	b := &plan.base
+	total := l.stated(askTotalTimeout, name)
+	if total == nil || b.MaxRetries == 0 || b.Effects == EffectsUnsafe || plan.depends(askTotalTimeout) || plan.depends(askCallTimeout) || plan.depends(askMaxRetries) {
+		return
+	}
+	limit := b.TotalTimeout
+	var sum, waits time.Duration
+	fit := 0
+	wait := float64(b.Backoff.Base)
+	for n := 0; n <= b.MaxRetries; n++ {
+		if n > 0 {
+			w := min(b.Backoff.Max, time.Duration(min(wait*(1+b.Backoff.Jitter), float64(maxDuration))))
+			sum, waits = sum+w, waits+w
+			switch b.Backoff.Kind {
+			case "exponential":
+				wait *= 2
+			case "linear":
+				wait += float64(b.Backoff.Base)
+			}
+		}
+		if sum += b.CallTimeout; sum <= limit {
+			fit++
+		}
+	}
+	if sum <= limit {
+		return
+	}
+	attempts := b.MaxRetries + 1
+	level, much := schema.Note, ""
+	if fit < 2 {
+		level, much = schema.Warning, ": after one that times out there is no time for another"
+	} else if 2*fit < attempts {
+		level, much = schema.Warning, fmt.Sprintf(": only %d of them fit", fit)
+	}
+	if fit == 0 {
+		return // timeout-order
+	}
+	l.report(level, LintWorstCase, total.src.Pos, fmt.Sprintf("raise total_timeout to %s, or lower call_timeout or max_retries", ceiling(sum)),
+		"%d attempts%s of %s and waits of %s between them take %s, more than total_timeout (%s)%s",
+		attempts, of(name), brief(b.CallTimeout), brief(waits), brief(sum), brief(limit), much)
+}
+
+// ceiling is the duration in whole seconds, not shorter.
+func ceiling(d time.Duration) string {
+	return brief(time.Duration(math.Ceil(d.Seconds())) * time.Second)
+}
+
+// brief is a duration as a file would have it: 1m24.2s, 20s, 2h.
+func brief(d time.Duration) string {
+	if d >= time.Second {
+		d = d.Round(100 * time.Millisecond)
+	}
+	s := d.String()
+	if strings.HasSuffix(s, "m0s") {
+		s = strings.TrimSuffix(s, "0s")
+	}
+	if strings.HasSuffix(s, "h0m") {
+		s = strings.TrimSuffix(s, "0m")
+	}
+	return s
+}
+
+// jitter reports retries whose waits are the same for all.
+func (l *linter) jitter(name string, plan *Plan) {
+	b := &plan.base
+	s := l.stated(askJitter, name)
+	if s == nil || b.Backoff.Jitter > 0 || b.Backoff.Base == 0 || b.MaxRetries == 0 && !plan.depends(askMaxRetries) {
+		return
+	}
+	l.report(schema.Warning, LintNoJitter, s.src.Pos, "write jitter: 0.2", "without jitter all clients of a server that was down come back at the same moment")
+}
+
+// breakerInOneCall reports a breaker that the attempts of a single call open.
+func (l *linter) breakerInOneCall(name string, plan *Plan) {
+	b := &plan.base
+	if plan.depends(askMaxRetries) || b.Breaker.Threshold == 0 || b.MaxRetries+1 <= b.Breaker.Threshold || b.BreakerScope == "" && !plan.depends(askBreakerScope) {
+		return
+	}
+	s := l.stated(askFailureThreshold, name)
+	if s == nil {
+		if s = l.stated(askMaxRetries, name); s == nil {
+			return
+		}
+	}
+	lost := b.MaxRetries + 1 - b.Breaker.Threshold
+	level, never := schema.Warning, fmt.Sprintf("the last %d are never made", lost)
+	if lost == 1 {
+		level, never = schema.Note, "the last is never made"
+	}
+	l.report(level, LintBreakerOneCall, s.src.Pos, fmt.Sprintf("raise failure_threshold above %d, or lower max_retries", b.MaxRetries+1),
+		"one call%s makes up to %d attempts, and %d failures open the breaker: %s, and other calls are shut out", of(name), b.MaxRetries+1, b.Breaker.Threshold, never)
+}
+
+// longStale is how old an answer may become under stale_if_error before it is asked whether that is meant.
+const longStale = 24 * time.Hour
+
+// stale reports answers that may be used long after their time.
+func (l *linter) stale() {
+	for i := range l.rules {
+		r := &l.rules[i]
+		if r.builtin || r.dead {
+			continue
+		}
+		for j := range r.settings {
+			s := &r.settings[j]
+			if s.ask != askStaleIfError {
+				continue
+			}
+			if d, ok := s.literal.(time.Duration); ok && s.expr == nil && d > longStale {
+				l.report(schema.Warning, LintStaleLong, s.place(), "24h or less", "an answer that is %s past its time may stand in for an error, and nobody sees that it is old", brief(d))
+			} else if s.expr != nil {
+				l.staleLiterals(s)
+			}
+		}
+	}
+}
+
+func (l *linter) staleLiterals(s *lintSetting) {
+	for _, d := range durations(s.expr.tree.Expr()) {
+		if d.value > longStale {
+			l.report(schema.Warning, LintStaleLong, placeOf(s.text, s.expr.tree, d.expr), "24h or less",
+				"an answer that is %s past its time may stand in for an error, and nobody sees that it is old", brief(d.value))
+		}
+	}
+}
