@@ -1,0 +1,373 @@
+package engine
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/bentabol/mcp-retry/proxy/jsonrpc"
+)
+
+// lifeState is where the server's process stands.
+type lifeState uint8
+
+const (
+	unborn    lifeState = iota // it was never started
+	starting                   // the shell starts the process
+	replaying                  // the process runs and is told what the session had agreed on
+	up                         // it takes messages
+	stopping                   // it is being ended, for it is of no use
+	down                       // it has ended, or could not be started
+)
+
+// life is the present life of the server's process. It is started when the session begins, and again on the next need
+// after it has died, with back-off.
+type life struct {
+	state     lifeState
+	gen       uint64
+	begun     time.Time
+	timer     timer     // of its start, or of the back-off before the next life
+	useful    bool      // it answered a call
+	heard     time.Time // when it last said anything
+	retiring  bool      // it is being ended because it hangs
+	metered   bool      // the meter knows that it is up
+	outdated  bool      // the config wants it started otherwise: it is ended once nothing is in flight
+	renewing  bool      // it is being ended for that
+	replayed  bool      // it was told of the session by us
+	failures  int       // lives in a row that were of no use
+	notBefore time.Time
+	detail    string   // how the last life ended
+	queue     []queued // what waits for it to be up, in order
+}
+
+// queued is something that waits for the server: an operation, or a frame of the client.
+type queued struct {
+	op    *operation
+	pass  *passing
+	frame []byte // of pass, or a notification
+}
+
+// Back-off between lives: the first restart is immediate, for a crash is usually the last for long; then the wait doubles.
+const (
+	respawnBase = 500 * time.Millisecond
+	respawnMax  = 30 * time.Second
+	soundLife   = 10 * time.Second // a life that lasted so long counts as useful
+)
+
+func respawnDelay(failures int) time.Duration {
+	if failures <= 1 {
+		return 0
+	}
+	return min(respawnMax, respawnBase<<min(failures-2, 10))
+}
+
+// ready reports whether frames can go to the server now.
+func (e *Engine) ready() bool { return e.life.state == up }
+
+func (e *Engine) startIfNever() {
+	if e.life.state == unborn && !e.drained {
+		e.start()
+	}
+}
+
+// gone reports whether the server has ended and is not to be started again.
+func (e *Engine) gone() bool {
+	return e.server.Restart == "never" && !e.life.renewing && !e.life.outdated && (e.life.state == down || e.life.state == stopping)
+}
+
+func (e *Engine) goneText() string {
+	return "it has ended (" + e.life.detail + ") and the config says restart: never"
+}
+
+// await queues something until the server is up, and sees to it that it comes up.
+func (e *Engine) await(q queued) {
+	e.life.queue = append(e.life.queue, q)
+	e.need()
+}
+
+// need starts the server if it does not run, as soon as its back-off allows.
+func (e *Engine) need() {
+	l := &e.life
+	switch {
+	case e.drained || l.state != unborn && l.state != down:
+	case e.now.Before(l.notBefore):
+		e.timers.arm(&l.timer, l.notBefore)
+	default:
+		e.start()
+	}
+}
+
+// unqueue takes an operation out of the queue.
+func (e *Engine) unqueue(op *operation) {
+	l := &e.life
+	l.queue = slices.DeleteFunc(l.queue, func(q queued) bool { return q.op == op })
+	if l.state == down && len(l.queue) == 0 {
+		e.timers.stop(&l.timer) // nobody needs the next life any more
+	}
+}
+
+func (e *Engine) start() {
+	l := &e.life
+	l.gen++
+	l.state, l.begun, l.heard, l.useful, l.replayed, l.metered = starting, e.now, e.now, false, false, false
+	l.outdated, l.renewing = false, false
+	e.meterLife(LifeStarting)
+	e.timers.arm(&l.timer, e.now.Add(e.server.StartupTimeout))
+	e.out = append(e.out, Action{Kind: StartServer, Gen: l.gen})
+	e.log(Record{Level: LevelInfo, Event: "server_start", Attempt: int(l.gen)})
+}
+
+// serverUp goes on once the process runs: a first life is the client's to greet, a later one is told what the first was told.
+func (e *Engine) serverUp(gen uint64) {
+	l := &e.life
+	if gen != l.gen || l.state != starting {
+		return
+	}
+	if e.session.agreed {
+		l.state = replaying
+		e.replay()
+		return
+	}
+	e.timers.stop(&l.timer)
+	e.open()
+}
+
+// open lets everything pass that has waited for the server.
+func (e *Engine) open() {
+	l := &e.life
+	l.state = up
+	queue := l.queue
+	l.queue = nil
+	for _, q := range queue {
+		switch {
+		case q.op != nil:
+			e.learnTools(q.op.facts.Meta)
+			e.launch(q.op)
+		case q.pass != nil:
+			e.sendPassing(q.pass, q.frame)
+		default:
+			e.toServer(0, q.frame)
+		}
+	}
+}
+
+// lifeTimer is called when a start has taken too long, or when the back-off is over.
+func (e *Engine) lifeTimer() {
+	l := &e.life
+	switch l.state {
+	case down:
+		if len(l.queue) > 0 {
+			e.start()
+		}
+	case starting, replaying, up:
+		e.useless(fmt.Sprintf("it did not answer initialize within %s", e.server.StartupTimeout))
+	}
+}
+
+// useless ends a life that cannot be used, and settles what waits for it.
+func (e *Engine) useless(detail string) {
+	l := &e.life
+	e.out = append(e.out, Action{Kind: StopServer, Gen: l.gen, Hurry: true})
+	e.log(Record{Level: LevelError, Event: "server_useless", Detail: detail})
+	e.dead(stopping, detail, true, nil)
+}
+
+// retire ends a life that hangs. Until it is gone it may still do, and even answer, what it was sent.
+func (e *Engine) retire(detail string) {
+	l := &e.life
+	e.out = append(e.out, Action{Kind: StopServer, Gen: l.gen, Hurry: true})
+	e.log(Record{Level: LevelError, Event: "server_hung", Detail: detail})
+	e.timers.stop(&l.timer)
+	l.state, l.detail, l.retiring = stopping, detail, true
+}
+
+// serverDown takes in that a life has ended or could not begin.
+func (e *Engine) serverDown(ev *Event) {
+	l := &e.life
+	if ev.Gen != l.gen || l.state == down || l.state == unborn {
+		return
+	}
+	detail := ev.Detail
+	level := LevelWarn
+	if e.leaving || l.renewing {
+		level = LevelInfo
+	}
+	e.log(Record{Level: level, Event: "server_exit", Attempt: int(l.gen), Detail: detail, Duration: e.now.Sub(l.begun)})
+	if ev.Stderr != "" {
+		detail += "; it last wrote: " + lastLines(ev.Stderr)
+	}
+	if l.retiring {
+		l.retiring = false
+		e.dead(down, l.detail, false, ev.Unsent)
+		return
+	}
+	if l.state == stopping {
+		l.state = down
+		if len(l.queue) > 0 || l.renewing {
+			e.need()
+		}
+		return
+	}
+	e.dead(down, detail, ev.Spawn, ev.Unsent)
+}
+
+// lastLines shows the last words of a server in one line.
+func lastLines(stderr string) string {
+	lines := strings.FieldsFunc(stderr, func(r rune) bool { return r == '\n' || r == '\r' })
+	if len(lines) > 3 {
+		lines = lines[len(lines)-3:]
+	}
+	return strings.Join(lines, " | ")
+}
+
+// dead settles everything that the life of the server takes with it. What is tried again is sent to the next life, which
+// begins at once if this one is down, and when its end is reported if it is still stopping.
+func (e *Engine) dead(now lifeState, detail string, spawn bool, unsent []int64) {
+	l := &e.life
+	l.retiring = false
+	early := l.state == starting || l.state == replaying
+	l.state, l.detail = now, detail
+	e.meterLife(LifeDown)
+	e.timers.stop(&l.timer)
+	if l.useful || e.now.Sub(l.begun) >= soundLife {
+		l.failures = 0
+	}
+	l.failures++
+	l.notBefore = e.now.Add(respawnDelay(l.failures))
+	e.tools.asking = false
+
+	queue := l.queue
+	l.queue = nil
+	for _, q := range e.openQuestions() {
+		e.dropQuestion(q)
+	}
+	for _, id := range e.sentTo(l.gen) {
+		p := e.pending[id]
+		delete(e.pending, id)
+		switch {
+		case p.attempt != nil:
+			e.attemptDied(p.attempt, detail, slices.Contains(unsent, id))
+		case p.pass != nil && p.pass.sent:
+			kind, text := kindExit, endedText(e.server.Name, detail)
+			if spawn {
+				kind, text = kindSpawn, unavailableText(e.server.Name, detail, "no")
+			}
+			e.failPassing(p.pass, &fault{code: CodeUnavailable, kind: kind, text: text})
+		case p.pass != nil:
+			e.pending[id] = p // it is in the queue
+		}
+	}
+	for _, q := range queue {
+		switch {
+		case q.op != nil && (early || spawn):
+			e.undelivered(q.op, detail)
+		case q.op != nil:
+			e.await(q)
+		case q.pass != nil:
+			e.failPassing(q.pass, &fault{code: CodeUnavailable, kind: kindSpawn, text: unavailableText(e.server.Name, detail, "no")})
+		}
+	}
+}
+
+// sentTo lists our open requests at a life of the server, in the order they were made.
+func (e *Engine) sentTo(gen uint64) []int64 {
+	var ids []int64
+	for id, p := range e.pending {
+		if p.attempt == nil || p.attempt.gen == gen {
+			ids = append(ids, id)
+		}
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+// attemptDied settles an attempt whose server has ended.
+func (e *Engine) attemptDied(a *attempt, detail string, unsent bool) {
+	op := a.op
+	e.timers.stop(&a.timer)
+	if op.running != a {
+		op.forget(a)
+		if !unsent {
+			op.lost++
+			e.invalidate(op, true)
+		}
+		e.nothingMore(op, "the server ended before it answered")
+		return
+	}
+	o := lost(kindExit, deliveryUnknown, CodeUnavailable, detail)
+	if unsent {
+		o.failure.Delivery = deliveryNotSent
+		op.attempts--
+	} else {
+		op.lost++
+	}
+	e.settle(op, a, o)
+}
+
+// replay tells a new life of the server what the session had agreed on: the client's own initialize comes first.
+func (e *Engine) replay() {
+	id := e.nextID()
+	e.pending[id] = pending{own: ownReplay}
+	s := &e.session
+	e.toServer(id, s.initialize, jsonrpc.Edit{At: s.initID, New: e.number(id)})
+}
+
+// replayed goes on when the new life of the server has answered initialize. The client learns nothing of it.
+func (e *Engine) replayed(m *jsonrpc.Message) {
+	l, s := &e.life, &e.session
+	if l.state != replaying {
+		return
+	}
+	if m.Kind == jsonrpc.Error {
+		e.useless("it refused to be initialized again: " + errorMessage(m))
+		return
+	}
+	e.timers.stop(&l.timer)
+	l.replayed = s.confirmed
+	l.state = up
+	e.learnServer(m.Frame, m.Result)
+	if s.confirmed {
+		mark := len(e.pieces)
+		e.pieces = append(e.pieces, initialized)
+		e.emit(ToServer, mark, l.gen, 0)
+	}
+	if s.logLevel != nil {
+		e.request(pending{own: ownIgnored}, "logging/setLevel", s.logLevel)
+	}
+	for _, uri := range sortedKeys(s.subscriptions) {
+		e.request(pending{own: ownIgnored}, "resources/subscribe", s.subscriptions[uri])
+	}
+	if s.confirmed && e.tools.fetched {
+		s.relisting, e.tools.asking, e.tools.changed = true, true, false
+		e.requestTools(1, nil)
+	}
+	e.open()
+}
+
+var initialized = []byte(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)
+
+// request sends the server a request of our own.
+func (e *Engine) request(p pending, method string, params []byte) {
+	id := e.nextID()
+	e.pending[id] = p
+	mark := len(e.pieces)
+	e.pieces = append(e.pieces, []byte(`{"jsonrpc":"2.0","id":`), e.number(id), []byte(`,"method":"`+method+`","params":`), params, []byte("}"))
+	e.emit(ToServer, mark, e.life.gen, id)
+}
+
+// errorMessage is the message of an error response.
+func errorMessage(m *jsonrpc.Message) string {
+	span, _ := jsonrpc.Lookup(m.Frame, m.Err, "message")
+	text, _ := jsonrpc.Text(span.Of(m.Frame))
+	return text
+}
+
+func sortedKeys(m map[string][]byte) []string {
+	keys := make([]string, 0, len(m))
+	for k := range m {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	return keys
+}

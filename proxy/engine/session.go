@@ -1,0 +1,386 @@
+package engine
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/bentabol/mcp-retry/proxy/jsonrpc"
+)
+
+// session is what the client and the server have agreed on, as far as a new life of the server must be told again.
+type session struct {
+	begun       bool         // the first request of the client came
+	initialize  []byte       // its initialize request; nil = none
+	initID      jsonrpc.Span // in initialize
+	agreed      bool         // the server answered it with a result
+	confirmed   bool         // the client sent notifications/initialized
+	listChanged bool         // the server declared tools.listChanged
+	relisting   bool         // the tools are listed again after a restart, to see whether they differ
+
+	logLevel      []byte            // params of the last logging/setLevel
+	subscriptions map[string][]byte // params of resources/subscribe, by their uri
+}
+
+// pending is a request of ours that the server has not answered.
+type pending struct {
+	attempt *attempt // of a call
+	pass    *passing // a request of the client that is passed on
+	own     ownRequest
+	page    int // of the list of tools, from 1
+}
+
+// ownRequest is a question that the engine asks for itself.
+type ownRequest uint8
+
+const (
+	notOwn     ownRequest = iota
+	ownTools              // tools/list
+	ownReplay             // initialize, for a new life of the server
+	ownIgnored            // its answer does not matter
+)
+
+// passing is a request of the client, other than a call, on its way to the server and back.
+type passing struct {
+	id        []byte // raw, as the client wrote it
+	token     []byte // raw progress token; nil = none
+	ours      int64
+	method    string
+	firstPage bool   // of tools/list
+	params    []byte // of what a new life of the server must be told again
+	progress  float64
+	moved     bool
+	sent      bool
+}
+
+// fromClient takes in a frame of the client.
+func (e *Engine) fromClient(frame []byte, owned bool) {
+	m := &e.msg
+	if fault := jsonrpc.Parse(frame, m); fault != nil {
+		e.refuseFrame(fault)
+		return
+	}
+	if !e.session.begun && m.Kind == jsonrpc.Request {
+		e.session.begun = true
+		e.modern = string(m.Method) != "initialize" && hasProtocolVersion(m)
+	}
+	switch m.Kind {
+	case jsonrpc.Request:
+		switch string(m.Method) {
+		case "tools/call":
+			e.admit(m, owned)
+		default:
+			e.passOn(m)
+		}
+	case jsonrpc.Notification:
+		e.clientNotification(m)
+	default:
+		e.clientAnswered(m)
+	}
+}
+
+// hasProtocolVersion reports whether a request carries its protocol version with it, as those of revisions without a
+// handshake do.
+func hasProtocolVersion(m *jsonrpc.Message) bool {
+	meta, _ := jsonrpc.Lookup(m.Frame, m.Params, "_meta")
+	_, ok := jsonrpc.Lookup(m.Frame, meta, "io.modelcontextprotocol/protocolVersion")
+	return ok
+}
+
+// refuseFrame answers a frame that is no message. JSON-RPC 2.0, section 5.1: the id is null if it could not be told.
+func (e *Engine) refuseFrame(p *jsonrpc.ParseError) {
+	text := p.Message
+	if p.Batch {
+		text = "batches are not supported: send each message on a line of its own"
+	}
+	id := p.ID
+	if key := jsonrpc.CanonicalID(id); len(e.calls[key])+len(e.passing[key]) > 0 {
+		id = nil // a faulty answer to the server, say: the client would take ours for that of its own open request
+	}
+	e.answer(id, "error", e.hold(func(b []byte) []byte { return e.appendError(b, &fault{code: p.Code, text: text, kind: "bad_frame"}) }))
+	e.log(Record{Level: LevelWarn, Event: "bad_frame", Detail: "from the client: " + text})
+}
+
+// clientTooBig answers a request that is over the limit, if its id can be told.
+func (e *Engine) clientTooBig(ev *Event) {
+	id, response, ok := jsonrpc.LooseID(ev.Frame, ev.Tail)
+	text := tooLargeText("a message", ev.Size, e.server.MaxMessageBytes)
+	e.log(Record{Level: LevelWarn, Event: "message_too_large", Detail: "from the client: " + text})
+	if response {
+		if ours, isOurs := jsonrpc.IntID(id); ok && isOurs && e.asking[ours] != nil {
+			e.refuseQuestion(e.asking[ours], &fault{code: CodeTooLarge, text: text})
+		}
+		return
+	}
+	if !ok {
+		id = nil
+	}
+	e.answer(clone(id), "error", e.hold(func(b []byte) []byte { return e.appendError(b, &fault{code: CodeTooLarge, text: text}) }))
+}
+
+// passOn hands a request other than a call to the server, under an id of ours, and its answer back.
+func (e *Engine) passOn(m *jsonrpc.Message) {
+	p := &passing{id: clone(m.ID.Of(m.Frame)), method: string(m.Method)}
+	meta, _ := jsonrpc.Lookup(m.Frame, m.Params, "_meta")
+	token, hasToken := progressToken(m.Frame, meta)
+	if hasToken {
+		p.token = clone(token.Of(m.Frame))
+	}
+	switch p.method {
+	case "initialize":
+		e.modern = false // whatever the client tried first
+		e.session = session{begun: true, initialize: clone(m.Frame), initID: m.ID}
+		e.learnClient(m)
+	case "tools/list":
+		_, more := jsonrpc.Lookup(m.Frame, m.Params, "cursor")
+		p.firstPage = !more
+	case "logging/setLevel", "resources/subscribe", "resources/unsubscribe":
+		p.params = withoutMeta(m.Frame, m.Params)
+	}
+	if e.modern {
+		e.learnModernClient(m.Frame, meta)
+	}
+	key := jsonrpc.CanonicalID(p.id)
+	e.passing[key] = append(e.passing[key], p)
+	p.ours = e.nextID()
+	e.pending[p.ours] = pending{pass: p}
+	number := e.number(p.ours)
+	edits := []jsonrpc.Edit{{At: m.ID, New: number}}
+	if hasToken {
+		edits = append(edits, jsonrpc.Edit{At: token, New: number})
+		if token.Start < m.ID.Start {
+			edits[0], edits[1] = edits[1], edits[0]
+		}
+	}
+	switch {
+	case e.ready():
+		e.sendPassing(p, m.Frame, edits...)
+	case e.gone():
+		e.failPassing(p, &fault{code: CodeUnavailable, kind: kindExit, text: unavailableText(e.server.Name, e.goneText(), "no")})
+	default:
+		e.await(queued{pass: p, frame: jsonrpc.Splice(nil, m.Frame, edits...)})
+	}
+}
+
+// sendPassing writes a request that is passed on to the server. Only initialize has a deadline of ours.
+func (e *Engine) sendPassing(p *passing, frame []byte, edits ...jsonrpc.Edit) {
+	p.sent = true
+	if p.method == "initialize" {
+		e.timers.arm(&e.life.timer, e.now.Add(e.server.StartupTimeout))
+	}
+	e.toServer(p.ours, frame, edits...)
+}
+
+// progressToken finds the token under which a request wants progress: a string or a number.
+func progressToken(frame []byte, meta jsonrpc.Span) (jsonrpc.Span, bool) {
+	span, ok := jsonrpc.Lookup(frame, meta, "progressToken")
+	if !ok || strings.IndexByte("{[tfn", frame[span.Start]) >= 0 {
+		return jsonrpc.Span{}, false
+	}
+	return span, true
+}
+
+// withoutMeta returns a copy of params without their _meta, in which the client's progress token is.
+func withoutMeta(frame []byte, params jsonrpc.Span) []byte {
+	for member := range jsonrpc.Members(frame, params) {
+		if string(member.Key) == "_meta" {
+			edit := jsonrpc.RemoveMember(frame, params, member)
+			return slices.Concat(frame[params.Start:edit.At.Start], frame[edit.At.End:params.End])
+		}
+	}
+	return clone(params.Of(frame))
+}
+
+// settlePassing forgets a request that was passed on: it has its answer, or will get none.
+func (e *Engine) settlePassing(p *passing) {
+	delete(e.pending, p.ours)
+	switch {
+	case !p.sent:
+		e.life.queue = slices.DeleteFunc(e.life.queue, func(q queued) bool { return q.pass == p })
+	case p.method == "initialize":
+		e.timers.stop(&e.life.timer)
+	}
+	key := jsonrpc.CanonicalID(p.id)
+	rest := e.passing[key]
+	for i, other := range rest {
+		if other == p {
+			rest = append(rest[:i], rest[i+1:]...)
+			break
+		}
+	}
+	if len(rest) == 0 {
+		delete(e.passing, key)
+	} else {
+		e.passing[key] = rest
+	}
+}
+
+// failPassing answers a request that was passed on with an error of ours.
+func (e *Engine) failPassing(p *passing, f *fault) {
+	e.settlePassing(p)
+	e.refuse(p.id, f)
+}
+
+// answered takes in the server's answer to a request that was passed on.
+func (e *Engine) answered(p *passing, m *jsonrpc.Message) {
+	e.settlePassing(p)
+	edits := [2]jsonrpc.Edit{{At: m.ID, New: p.id}}
+	n := 1
+	if p.method == "subscriptions/listen" {
+		n = e.renameSubscription(edits[:], m.Frame, m.Result, p.id)
+	}
+	if m.Kind == jsonrpc.Result {
+		e.learn(p, m)
+	} else if p.method == "tools/list" {
+		e.learnError(m)
+	}
+	if p.method == "tools/list" && m.Kind == jsonrpc.Result && e.filters() {
+		all := e.cutHidden(edits[:n:n], m.Frame, m.Result)
+		slices.SortFunc(all, func(a, b jsonrpc.Edit) int { return a.At.Start - b.At.Start })
+		e.toClient(m.Frame, all...)
+		return
+	}
+	e.toClient(m.Frame, edits[:n]...)
+}
+
+// renameSubscription adds the edit that gives a subscription its name at the client, which is the id of the request that
+// opened it (MCP 2026-07-28, subscriptions/listen).
+func (e *Engine) renameSubscription(edits []jsonrpc.Edit, frame []byte, holder jsonrpc.Span, id []byte) int {
+	meta, _ := jsonrpc.Lookup(frame, holder, "_meta")
+	span, ok := jsonrpc.Lookup(frame, meta, subscriptionID)
+	if !ok {
+		return 1
+	}
+	edits[1] = jsonrpc.Edit{At: span, New: id}
+	if span.Start < edits[0].At.Start {
+		edits[0], edits[1] = edits[1], edits[0]
+	}
+	return 2
+}
+
+const subscriptionID = "io.modelcontextprotocol/subscriptionId"
+
+// learn remembers what an answer that passes tells about the session.
+func (e *Engine) learn(p *passing, m *jsonrpc.Message) {
+	s := &e.session
+	switch p.method {
+	case "initialize":
+		s.agreed = true
+		e.learnServer(m.Frame, m.Result)
+		e.learnToolsOfCalls()
+	case "server/discover":
+		e.learnServerInfo(m.Frame, m.Result)
+	case "tools/list":
+		e.learnPage(m.Frame, m.Result, p.firstPage)
+	case "logging/setLevel":
+		s.logLevel = p.params
+	case "resources/subscribe", "resources/unsubscribe":
+		if p.params == nil {
+			return
+		}
+		uri, _ := jsonrpc.Lookup(p.params, whole(p.params), "uri")
+		name := string(uri.Of(p.params))
+		if p.method == "resources/unsubscribe" {
+			delete(s.subscriptions, name)
+		} else if len(s.subscriptions) < maxSubscriptions {
+			if s.subscriptions == nil {
+				s.subscriptions = map[string][]byte{}
+			}
+			s.subscriptions[name] = p.params
+		}
+	}
+}
+
+// maxSubscriptions bounds the resource subscriptions that are restored after a restart.
+const maxSubscriptions = 1000
+
+// clientNotification takes in a notification of the client.
+func (e *Engine) clientNotification(m *jsonrpc.Message) {
+	switch string(m.Method) {
+	case "notifications/cancelled":
+		e.clientCancelled(m)
+		return
+	case "notifications/initialized":
+		replays := e.life.replayed || e.session.agreed && !e.ready()
+		first := !e.session.confirmed
+		e.session.confirmed = true
+		if replays {
+			return // a new life of the server is told by us
+		}
+		if first {
+			defer e.learnToolsOfCalls()
+		}
+	}
+	switch e.life.state {
+	case up:
+		e.toServer(0, m.Frame)
+	case starting, replaying:
+		e.life.queue = append(e.life.queue, queued{frame: clone(m.Frame)})
+	}
+}
+
+// clientEOF begins the end: what is in flight finishes, each within its deadline, and nobody can be asked any more.
+func (e *Engine) clientEOF() {
+	if e.leaving {
+		return
+	}
+	e.leaving = true
+	for _, q := range e.openQuestions() {
+		e.refuseQuestion(q, clientGone())
+	}
+	for _, p := range e.openPassing() {
+		if p.method == "subscriptions/listen" {
+			e.failPassing(p, shuttingDown()) // it would never end by itself
+		}
+	}
+	e.timers.arm(&e.drain, e.now.Add(drainTime))
+}
+
+// drainTime is how long requests other than calls, which have no deadline, may still take once the client has gone.
+const drainTime = 10 * time.Second
+
+// drainOver gives up on the requests that are still open.
+func (e *Engine) drainOver() {
+	for _, p := range e.openPassing() {
+		e.failPassing(p, shuttingDown())
+	}
+}
+
+// terminate ends everything at once: what is pending is answered, so that nobody waits for nothing.
+func (e *Engine) terminate() {
+	if e.drained {
+		return
+	}
+	e.leaving = true
+	for _, c := range e.openCalls() {
+		op := c.op
+		op.calls = without(op.calls, c)
+		f := &fault{code: CodeShutdown, text: "mcp-retry is shutting down.", attempts: op.attempts, executed: op.executed(), endedBy: endCancelled}
+		if f.executed != "no" {
+			f.text += " The call may have taken effect. Check before you repeat it."
+			f.delivery = deliveryUnknown
+		}
+		e.reject(c, statusCancelled, f)
+		e.loseInterest(op)
+	}
+	for _, p := range e.openPassing() {
+		e.failPassing(p, shuttingDown())
+	}
+	for _, q := range e.openQuestions() {
+		e.refuseQuestion(q, shuttingDown())
+	}
+	e.finish(true)
+}
+
+// finishIfDone ends the session once the client has gone and nothing is in flight.
+func (e *Engine) finishIfDone() {
+	if e.leaving && !e.drained && len(e.calls) == 0 && len(e.passing) == 0 {
+		e.finish(false)
+	}
+}
+
+func (e *Engine) finish(hurry bool) {
+	e.drained = true
+	e.timers.clear()
+	e.out = append(e.out, Action{Kind: Finish, Gen: e.life.gen, Hurry: hurry})
+}
