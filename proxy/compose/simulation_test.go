@@ -1,0 +1,123 @@
+package compose
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/bentabol/mcp-retry/proxy/engine"
+)
+
+// TestEveryRequestGetsOneAnswer plays random histories: whatever servers and client do, a request has one answer in the end, or
+// none if it was cancelled, and the session ends when it is told to.
+func TestEveryRequestGetsOneAnswer(t *testing.T) {
+	for seed := range uint64(400) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) { history(t, rand.New(rand.NewPCG(seed, 7))) })
+	}
+}
+
+var requests = [][2]string{
+	{"ping", ""}, {"tools/list", ""}, {"prompts/list", ""}, {"resources/list", ""}, {"resources/templates/list", ""},
+	{"tools/call", `{"name":"alpha__a"}`}, {"tools/call", `{"name":"beta__b","_meta":{"progressToken":1}}`}, {"tools/call", `{"name":"x"}`},
+	{"prompts/get", `{"name":"beta__b"}`}, {"resources/read", `{"uri":"x://y"}`}, {"resources/subscribe", `{"uri":"x://z"}`},
+	{"completion/complete", `{"ref":{"name":"gamma__x"}}`}, {"logging/setLevel", `{"level":"info"}`}, {"vendor/x", ""}, {"initialize", hello},
+}
+
+var results = []string{
+	greeting(everyone), greeting(`{"tools":{}}`), `{}`, `{"tools":[{"name":"a"}],"nextCursor":"c"}`, `{"tools":[{"name":"a"}]}`,
+	`{"resources":[{"uri":"x://y","name":"y"}]}`, `{"prompts":[{"name":"b"}]}`, `{"content":[]}`,
+}
+
+func history(t *testing.T, r *rand.Rand) {
+	w := newWorld(t, "defaults: {startup_timeout: 5, retry: {max_retries: 1}}", "alpha", "beta", "gamma")
+	pending := map[string]bool{}
+	next := 0
+	ask := func(method, params string) {
+		next++
+		id := fmt.Sprint(next)
+		if r.IntN(3) == 0 {
+			id = `"` + id + `"`
+		}
+		pending[id] = true
+		w.ask(id, method, params)
+	}
+	took := func() {
+		for _, m := range w.client {
+			if m.Method != "" {
+				if m.ID != nil && r.IntN(2) == 0 {
+					w.send(`{"jsonrpc":"2.0","id":%s,"result":{}}`, m.ID)
+				}
+				continue
+			}
+			if !pending[string(m.ID)] {
+				t.Fatalf("nobody waits for %s", m.raw)
+			}
+			delete(pending, string(m.ID))
+		}
+		w.client = nil
+	}
+	if r.IntN(5) > 0 {
+		ask("initialize", hello)
+	}
+	for range 60 {
+		i := r.IntN(len(w.servers))
+		s := w.servers[i]
+		switch r.IntN(14) {
+		case 0, 1, 2:
+			q := requests[r.IntN(len(requests))]
+			ask(q[0], q[1])
+		case 3:
+			w.send(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)
+		case 4:
+			for id := range pending {
+				w.send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":%s}}`, id)
+				if w.board.greeting == nil || string(w.board.greeting.id) != id { // that of initialize counts for nothing
+					took()
+					delete(pending, id)
+				}
+				break
+			}
+		case 5:
+			s.broken = r.IntN(2) == 0
+			w.dies(i)
+			s.got = nil
+		case 6:
+			w.serves(i, `{"jsonrpc":"2.0","id":%d,"method":"roots/list"}`, r.IntN(3))
+		case 7:
+			w.advance(time.Duration(r.IntN(20000)) * time.Millisecond)
+		default:
+			if len(s.got) == 0 {
+				continue
+			}
+			m := s.got[0]
+			s.got = s.got[1:]
+			if m.Method == "" || m.ID == nil {
+				continue
+			}
+			if r.IntN(4) == 0 {
+				w.serves(i, `{"jsonrpc":"2.0","id":%s,"error":{"code":%d,"message":"no"}}`, m.ID, []int{-32601, -32603, -32000}[r.IntN(3)])
+			} else {
+				w.serves(i, `{"jsonrpc":"2.0","id":%s,"result":%s}`, m.ID, results[r.IntN(len(results))])
+			}
+		}
+		took()
+	}
+	if r.IntN(2) == 0 {
+		w.step(0, engine.Event{Kind: engine.ClientEOF})
+		w.advance(5 * time.Minute)
+		took()
+	} else {
+		w.step(0, engine.Event{Kind: engine.Terminate})
+		took()
+	}
+	if !w.ended {
+		t.Error("the session did not end")
+	}
+	if len(pending) > 0 {
+		t.Errorf("no answer: %v", pending)
+	}
+	if n := len(w.board.parts) + len(w.board.fans) + len(w.board.open); n > 0 {
+		t.Errorf("%d entries are left over: %v %v %v", n, w.board.parts, w.board.fans, w.board.open)
+	}
+}
