@@ -1,0 +1,46 @@
+package main
+
+import (
+	"github.com/bentabol/mcp-retry/schema"
+	"github.com/spf13/cobra"
+)
+
+func newSchema(u *ui) *cobra.Command {
+	var asJSON, asCUE, ofTests bool
+	cmd := &cobra.Command{
+		Use:   "schema [--json|--cue] [--test]",
+		Short: "print the schema of config files",
+		Long: `Prints what a config file may hold: as JSON Schema (the default), with which
+editors complete and check the file while it is typed, or in CUE, which is the
+reference manual: every key with its meaning, bounds and default.
+
+--test prints that of files of policy tests instead.`,
+		Example: `  mcp-retry schema > mcp-retry.schema.json
+
+  then, as the first line of mcp-retry.yaml:
+  # yaml-language-server: $schema=./mcp-retry.schema.json
+
+  mcp-retry schema --cue | less`,
+		Args: noArguments,
+		RunE: func(*cobra.Command, []string) error {
+			if asJSON && asCUE {
+				return usagef("--json and --cue are two ways to print one schema").hint("leave one of them out")
+			}
+			text := schema.JSONSchema
+			switch {
+			case ofTests && asCUE:
+				text = schema.TestCUE
+			case ofTests:
+				text = schema.TestJSONSchema
+			case asCUE:
+				text = schema.CUE
+			}
+			_, err := u.stdout.Write(text())
+			return err
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "as JSON Schema, the default")
+	cmd.Flags().BoolVar(&asCUE, "cue", false, "in CUE")
+	cmd.Flags().BoolVar(&ofTests, "test", false, "of files of policy tests")
+	return cmd
+}
