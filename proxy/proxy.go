@@ -201,7 +201,7 @@ func (p *Proxy) newEngine(m Member, seed uint64, observer *engine.Observer) *eng
 		meter = p.options.Meter(m.Server.Name)
 	}
 	return engine.New(engine.Config{
-		Server: m.Server, Policy: m.Policy, Seed: seed, Version: p.options.Version, LogLevel: engine.Level(p.options.LogLevel),
+		Server: m.Server, Policy: m.Policy, Seed: seed, LogLevel: engine.Level(p.options.LogLevel),
 		CompileSchema: compileSchema,
 		Meter:         meter,
 		Observer:      observer,

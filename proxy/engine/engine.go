@@ -16,7 +16,6 @@ type Config struct {
 	Policy   *policy.Policy
 	Seed     uint64    // of all randomness: the same seed and the same events give the same actions
 	LogLevel Level     // records below it are not made; zero = LevelInfo
-	Version  string    // of mcp-retry; shown nowhere but in what we ask servers ourselves
 	Observer *Observer // nil = nobody wants to know more than the records say
 	Meter    *Meter    // nil = nothing is counted
 
@@ -34,7 +33,6 @@ type CheckValue func(value []byte) (wrong string, err error)
 type Engine struct {
 	server   *schema.Server
 	policy   *policy.Policy
-	version  string
 	observer *Observer
 	meter    *Meter
 	random   *rand.Rand
@@ -89,7 +87,7 @@ const defaultScope = "server"
 // New returns an engine at rest. Its first Step starts the server.
 func New(c Config) *Engine {
 	e := &Engine{
-		server: c.Server, policy: c.Policy, version: c.Version, level: c.LogLevel, observer: c.Observer, meter: c.Meter,
+		server: c.Server, policy: c.Policy, level: c.LogLevel, observer: c.Observer, meter: c.Meter,
 		random:   rand.New(rand.NewPCG(c.Seed, 0x6d63702d72657472)),
 		pending:  map[int64]pending{},
 		calls:    map[string][]*call{},
@@ -135,7 +133,7 @@ func (e *Engine) Step(now time.Time, ev Event) []Action {
 	case FromClient:
 		e.fromClient(ev.Frame, ev.Owned)
 	case FromServer:
-		e.fromServer(ev.Gen, ev.Frame, ev.Owned)
+		e.fromServer(ev.Gen, ev.Frame)
 	case ClientTooBig:
 		e.clientTooBig(&ev)
 	case ServerTooBig:

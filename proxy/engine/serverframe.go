@@ -8,7 +8,7 @@ import (
 )
 
 // fromServer takes in a frame of the server.
-func (e *Engine) fromServer(gen uint64, frame []byte, owned bool) {
+func (e *Engine) fromServer(gen uint64, frame []byte) {
 	if gen != e.life.gen || e.life.state == down || e.life.state == stopping && !e.life.retiring {
 		return
 	}
@@ -86,7 +86,7 @@ func (e *Engine) answerUnusable(p pending, code int, text string) {
 func (e *Engine) serverBatch(gen uint64, frame []byte) {
 	for span := range jsonrpc.Elements(frame, whole(frame)) {
 		if element := span.Of(frame); element[0] == '{' {
-			e.fromServer(gen, element, false)
+			e.fromServer(gen, element)
 		} else {
 			e.noise(element)
 		}
