@@ -249,6 +249,25 @@ func (p place) sends(t *testing.T, name string) int {
 	return n
 }
 
+// cancels reports whether the server was told that a call of the tool is cancelled.
+func (p place) cancels(t *testing.T, tool string) bool {
+	t.Helper()
+	for _, l := range p.lives(t) {
+		var id json.RawMessage
+		for _, f := range l.frames {
+			m := decode(t, f.frame)
+			switch {
+			case !f.read:
+			case m.Method == "tools/call" && m.tool() == tool:
+				id = m.ID
+			case m.Method == "notifications/cancelled" && id != nil && bytes.Contains(m.Params, append([]byte(`"requestId":`), id...)):
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // running reports whether a process exists.
 func running(pid int) bool {
 	p, err := os.FindProcess(pid)
