@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 )
 
 // AppendCanonical appends the canonical form of the JSON value raw to dst and returns the extended slice. Two values
@@ -27,11 +28,28 @@ func AppendCanonical(dst, raw []byte) ([]byte, error) {
 	if why != "" {
 		return dst, syntaxError(raw, end, why)
 	}
-	c := canonicalizer{raw: raw, out: dst}
+	c := canonicalizers.Get().(*canonicalizer)
+	defer c.done()
+	c.raw, c.out = raw, dst
 	if _, err := c.value(start, 0); err != nil {
 		return dst, err
 	}
 	return c.out, nil
+}
+
+// canonicalizers are used again for the room that they have for members.
+var canonicalizers = sync.Pool{New: func() any { return &canonicalizer{members: make([]canonicalMember, 0, 8)} }}
+
+// mostSpareMembers bounds the room that is kept for the next value.
+const mostSpareMembers = 1024
+
+func (c *canonicalizer) done() {
+	if cap(c.members) > mostSpareMembers {
+		return
+	}
+	clear(c.members[:cap(c.members)]) // their names lie in what was read
+	c.raw, c.out, c.members = nil, nil, c.members[:0]
+	canonicalizers.Put(c)
 }
 
 // maxCanonicalDepth bounds the work: names out of order cost one move of what stands below them for each level.
@@ -49,7 +67,6 @@ type canonicalizer struct {
 	raw     []byte
 	out     []byte
 	members []canonicalMember // of all objects that are open, innermost last
-	scratch []byte
 }
 
 type canonicalMember struct {
@@ -124,9 +141,6 @@ func (c *canonicalizer) object(i, depth int) (end int, err error) {
 			return i, err
 		}
 		m.text.End = len(c.out)
-		if c.members == nil {
-			c.members = make([]canonicalMember, 0, 8)
-		}
 		c.members = append(c.members, m)
 		i = skipSpace(c.raw, i, true)
 		if c.raw[i] == ',' {
@@ -147,17 +161,18 @@ func (c *canonicalizer) object(i, depth int) (end int, err error) {
 // reorder sorts the members of an object, which were written from out[base] on, by name.
 func (c *canonicalizer) reorder(members []canonicalMember, base int) error {
 	slices.SortFunc(members, func(a, b canonicalMember) int { return bytes.Compare(a.name, b.name) })
-	c.scratch = slices.Grow(c.scratch[:0], len(c.out)-base)
+	end := len(c.out) // behind it there is room that the next object, and the next call, need not allocate again
 	for i, m := range members {
 		if i > 0 {
 			if bytes.Equal(m.name, members[i-1].name) {
 				return fmt.Errorf("%w: %q", errRepeated, m.name)
 			}
-			c.scratch = append(c.scratch, ',')
+			c.out = append(c.out, ',')
 		}
-		c.scratch = append(c.scratch, m.text.Of(c.out)...)
+		c.out = append(c.out, m.text.Of(c.out)...)
 	}
-	copy(c.out[base:], c.scratch)
+	copy(c.out[base:end], c.out[end:])
+	c.out = c.out[:end]
 	return nil
 }
 

@@ -68,6 +68,10 @@ type ParseError struct {
 
 	// Batch reports that the frame begins as a JSON array, which MCP 2025-03-26 took for a batch.
 	Batch bool
+
+	// TooDeep reports that the frame was JSON up to where it nests too deep. What follows was not looked at; [LooseID] may tell
+	// the id all the same.
+	TooDeep bool
 }
 
 // Error implements error.
@@ -277,9 +281,10 @@ func refuseValue(frame []byte, i int) *ParseError {
 
 // syntaxError is the error for a frame that stops being JSON at offset i.
 func syntaxError(frame []byte, i int, why string) *ParseError {
+	deep := why == whyDepth
 	if why == whyByte {
 		r, _ := utf8.DecodeRune(frame[i:])
 		why = fmt.Sprintf("%s %q", why, r)
 	}
-	return &ParseError{Code: CodeParseError, Message: fmt.Sprintf("invalid JSON: %s at byte %d", why, i)}
+	return &ParseError{Code: CodeParseError, Message: fmt.Sprintf("invalid JSON: %s at byte %d", why, i), TooDeep: deep}
 }

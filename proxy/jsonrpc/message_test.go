@@ -216,8 +216,11 @@ func TestParseBoundsDepth(t *testing.T) {
 		t.Errorf("depth %d: %v", maxDepth-1, err)
 	}
 	err := Parse(frame(maxDepth+2), new(Message))
-	if err == nil || err.Code != CodeParseError || !strings.Contains(err.Message, "deep") {
+	if err == nil || err.Code != CodeParseError || !strings.Contains(err.Message, "deep") || !err.TooDeep {
 		t.Errorf("depth %d: error %v", maxDepth+2, err)
+	}
+	if err := Parse([]byte(`{"a":[}`), new(Message)); err == nil || err.TooDeep {
+		t.Errorf("what is no JSON: %v", err)
 	}
 	if err := Parse([]byte(strings.Repeat("[", 10<<20)), new(Message)); err == nil || !err.Batch {
 		t.Errorf("ten million brackets: %v", err)
