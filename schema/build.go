@@ -39,6 +39,7 @@ func (b *builder) config(root *node) *Config {
 	if count == 0 {
 		b.report.errorAt(servers.pos, "missing-key", startHint, "%q names no server", "servers")
 	}
+	checkPrefixes(cfg, b.report)
 	return cfg
 }
 
@@ -88,6 +89,7 @@ func (b *builder) launch(s *Server, f field) {
 		s.written.command = c.text
 		if b.shield && n.get("args") == nil {
 			words := x.split(c)
+			b.noShell(c)
 			if len(words) > 0 {
 				s.Command, s.Args = words[0], words[1:]
 			}
@@ -108,8 +110,10 @@ func (b *builder) launch(s *Server, f field) {
 	}
 	if e := n.get("env"); e != nil {
 		s.Env = make(map[string]string, len(e.fields))
+		s.written.env = make(map[string]string, len(e.fields))
 		for _, v := range e.fields {
 			if !v.key.bad && !v.value.bad {
+				s.written.env[v.key.text] = v.value.text
 				if value := x.expand(v.value); !v.value.bad {
 					s.Env[v.key.text] = value
 				}
@@ -138,8 +142,11 @@ func (b *builder) oneWord(s *Server, c, server *node) {
 	if len(words) < 2 {
 		return
 	}
-	b.report.warnAt(c.pos, "command-words", "write command: "+scalar(words[0])+" and args: "+flowList(words[1:]),
-		"the command of %q is one program named %q, and there is no such file", s.Name, shorten(c.text))
+	hint := "write command: " + scalar(words[0]) + " and args: " + flowList(words[1:])
+	if needsShell(c.text) {
+		hint = "no shell runs it: write command: sh and args: " + flowList([]string{"-c", c.text})
+	}
+	b.report.warnAt(c.pos, "command-words", hint, "the command of %q is one program named %q, and there is no such file", s.Name, shorten(c.text))
 }
 
 // directory makes a working directory of what the file says: relative to the file, ~ the home directory.

@@ -8,8 +8,8 @@ var shapeEntries = []Entry{
 		Why: "A key with a typing error would otherwise be ignored without a word, and the setting that it was meant for would keep its " +
 			"default: retries that never happen, a deny list that denies nothing.",
 		Fix:  "Write the key as the schema has it (mcp-retry schema prints it), or move it to where it belongs. Keys at the top of the file that begin with x- are free.",
-		Bad:  "retry:\n  max_retires: 5",
-		Good: "retry:\n  max_retries: 5",
+		Bad:  "retry:\n  max_retires: 2",
+		Good: "retry:\n  max_retries: 2",
 	},
 	{
 		Number: 2, ID: "repeated-key", Level: Error,
@@ -51,7 +51,7 @@ var shapeEntries = []Entry{
 		Why:   "total_timeout bounds the whole call, its attempts and waits included. If it is not longer than call_timeout, the first attempt can use it up: no retry ever happens.",
 		Fix:   "Raise total_timeout above call_timeout times the attempts, or lower call_timeout.",
 		Bad:   "call_timeout: 60s\ntotal_timeout: 30s",
-		Good:  "call_timeout: 10s\ntotal_timeout: 30s",
+		Good:  "call_timeout: 10s\ntotal_timeout: 50s",
 	},
 	{
 		Number: 38, ID: "empty-rule", Level: Warning,
@@ -65,7 +65,8 @@ var shapeEntries = []Entry{
 		Number: 40, ID: "secret", Level: Warning,
 		Title: "a secret in plain text",
 		Why: "A config file is committed, copied and shown to others, and with it whatever stands in it. The value looks like a token, a " +
-			"private key, or the password of a URL. It is never printed in a finding.",
+			"private key, the password of a URL, or what a key such as PASSWORD or API_KEY, a flag such as --token or a header such as " +
+			"Authorization is given. It is never printed in a finding.",
 		Fix:  "Put the secret in the environment and name the variable here; then replace the secret, for the old one has been in a file.",
 		Bad:  "env:\n  GITHUB_TOKEN: ghp_16C7e42F292c6912E7710c838347Ae178B4a",
 		Good: "env:\n  GITHUB_TOKEN: ${GITHUB_TOKEN:-}",
@@ -131,10 +132,29 @@ var shapeEntries = []Entry{
 	{
 		Number: 49, ID: "above-bound", Level: Warning,
 		Title: "a duration above its bound",
-		Why:   "max_delay bounds every wait before a retry, the first included, and max_call_time bounds a call whatever its call_timeout. The longer duration never comes about.",
-		Fix:   "Lower the duration, or raise its bound.",
-		Bad:   "retry: {base_delay: 30s, max_delay: 10s}\ncall_timeout: 2m\nmax_call_time: 1m",
-		Good:  "retry: {base_delay: 1s, max_delay: 10s}\ncall_timeout: 1m\nmax_call_time: 2m",
+		Why: "max_delay bounds every wait before a retry, the first included, and max_call_time bounds a call whatever its call_timeout. total_timeout bounds the " +
+			"wait for a rate limit too, and the call_timeout of a rule. A duration in an expression has the bounds that one outside has. The longer duration never comes about.",
+		Fix:  "Lower the duration, or raise its bound.",
+		Bad:  "retry: {base_delay: 30s, max_delay: 10s}\ncall_timeout: 2m\nmax_call_time: 1m",
+		Good: "retry: {base_delay: 1s, max_delay: 10s}\ncall_timeout: 1m\nmax_call_time: 2m",
+	},
+	{
+		Number: 54, ID: "no-shell", Level: Warning,
+		Title: "a command in one string that needs a shell",
+		Why: "A command in mcp-shield's spelling is cut into words as a shell does, and no shell runs it: pipes, redirections, $NAME and ~ reach the program " +
+			"as they are, and the backslashes of a Windows path are gone.",
+		Fix:  "Write ${NAME} for a variable, quote what is meant as it is, or start a shell: sh -c '…'.",
+		Bad:  "servers:\n  shop: {command: \"shop-server $HOME/data > log\", timeout: 30}",
+		Good: "servers:\n  shop: {command: \"shop-server ${HOME}/data\", timeout: 30}",
+	},
+	{
+		Number: 55, ID: "composed-names", Level: Warning,
+		Title: "servers whose tools could have one name",
+		Why: "run without --server puts all servers behind one endpoint, where a tool is called SERVER__TOOL. Tool b__c of server a and tool c of server a__b " +
+			"would both be a__b__c, so run refuses to compose the two. Each alone, with --server, can be used.",
+		Fix:  "Rename one of the servers, or state another separator.",
+		Bad:  "servers:\n  shop: {command: shop-server}\n  shop__eu: {command: shop-server}",
+		Good: "servers:\n  shop: {command: shop-server}\n  shop_eu: {command: shop-server}",
 	},
 }
 
@@ -170,6 +190,6 @@ var commentEntries = []Entry{
 		Why:   "run refuses a config with an error, whatever a comment says; so validate does too.",
 		Fix:   "Mend the error, and delete the comment.",
 		Bad:   "call_timeout: 60s\ntotal_timeout: 30s # mcp-retry ignore: MR013 it works for me",
-		Good:  "call_timeout: 10s\ntotal_timeout: 30s",
+		Good:  "call_timeout: 10s\ntotal_timeout: 50s",
 	},
 }

@@ -97,6 +97,7 @@ func (c *checker) object(s *shape, n *node, entry Pos, p path) {
 		sub := s.field(name)
 		if sub == nil {
 			c.unknown(s, n, f.key, p)
+			c.report.forget(f.value)
 			continue
 		}
 		c.node(sub, f.value, f.key.pos, p.join(name))

@@ -79,6 +79,7 @@ type Rule struct {
 	Origin  string    // path of the place it was written at: "servers.github.policy.0", "defaults.cache", "built-in"
 	Pos     Pos       // of its first line; zero for the built-in policy
 	Tools   string    // glob or exact name that the tool must match; "" = every tool
+	ToolsAt Pos       // of Tools in the file; zero where that is ""
 	When    *Expr     // nil = always
 	Decides []Setting // at most one per decision, in the order of the file; none of a rule that has but a condition
 }
@@ -102,6 +103,7 @@ type RateLimit struct {
 
 // Invalidation names cached results to drop: those of tools that match the glob Tool.
 type Invalidation struct {
+	Pos  Pos // of Tool
 	Tool string
 	Args *Expr // nil = whatever their arguments; else a CEL map: only results of calls with these arguments
 }

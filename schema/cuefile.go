@@ -2,6 +2,7 @@ package schema
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -15,11 +16,34 @@ import (
 
 // parseCUE evaluates a config in CUE. Only CUE's own library can be imported: no module, no other file, no network. What the
 // value holds counts; hidden fields, definitions and optional fields are the author's own.
-func parseCUE(src *source, r *report) (root *node) {
+func parseCUE(src *source, r *report) *node {
 	if at, deep := tooDeep(src.text); deep {
 		r.errorAt(src.pos(at, at+1), "syntax", "", "values are nested more than %d deep", maxDepth)
 		return nil
 	}
+	type outcome struct {
+		root *node
+		said Findings
+	}
+	got, ok := bounded(func() outcome {
+		own := newSource(src.file, src.text) // one that is given up goes on reading it
+		var said report
+		root := evaluateCUE(own, &said)
+		return outcome{root, said.findings}
+	})
+	if !ok {
+		r.errorAt(src.pos(0, 0), "syntax", "write it in YAML or JSON, or simpler: fewer values that are made of others",
+			"this file takes more than %d MiB of memory or %s to evaluate", maxCUEMemory>>20, maxCUETime)
+		return nil
+	}
+	for _, f := range got.said {
+		r.add(f)
+	}
+	return got.root
+}
+
+// evaluateCUE is the file's value; nil = it has none, and a finding says why.
+func evaluateCUE(src *source, r *report) (root *node) {
 	defer func() {
 		if p := recover(); p != nil { // the evaluator is not ours, and the file is not trusted to spare it
 			r.errorAt(src.pos(0, 0), "syntax", "write it in YAML or JSON, or simpler", "CUE cannot evaluate this file")
@@ -63,7 +87,7 @@ func (c *cueReader) evaluate() (v cue.Value, ok bool) {
 			}
 			return v, true
 		}
-		if !c.explain(err) {
+		if !c.explain(err, round) {
 			return v, false
 		}
 	}
@@ -86,7 +110,8 @@ func (c *cueReader) importsAllowed(file *ast.File) bool {
 	for spec := range file.ImportSpecs() {
 		name, err := strconv.Unquote(spec.Path.Value)
 		first, _, _ := strings.Cut(name, "/")
-		if err != nil || strings.Contains(first, ".") || first == "tool" {
+		numbers := name == "math/bits" // a shift makes a number of any size at once
+		if err != nil || strings.Contains(first, ".") || first == "tool" || numbers {
 			c.report.errorAt(c.span(spec.Path), "syntax", `CUE's own library may be imported: import "strings"`, "a config cannot import %q", name)
 			ok = false
 		}
@@ -126,6 +151,13 @@ func (c *cueReader) indexFields(decls []ast.Decl, path string) []ast.Decl {
 			}
 		case *ast.EmbedDecl:
 			c.indexExpr(d.Expr, path)
+		case *ast.ImportDecl:
+			d.Specs = slices.DeleteFunc(d.Specs, func(s *ast.ImportSpec) bool {
+				return c.blank[s.Pos().Offset()] == removed || c.blank[s.Path.Pos().Offset()] == removed
+			})
+			if len(d.Specs) == 0 {
+				continue
+			}
 		}
 		left = append(left, d)
 	}
@@ -163,7 +195,7 @@ func (c *cueReader) written(path string) *ast.Field {
 }
 
 // explain puts CUE's complaints in findings, one for each path, and marks the fields to leave out; false = it found none to.
-func (c *cueReader) explain(err error) bool {
+func (c *cueReader) explain(err error, round int) bool {
 	marked := false
 	for _, e := range cueerrors.Errors(err) {
 		path := ""
@@ -171,6 +203,17 @@ func (c *cueReader) explain(err error) bool {
 			path = "\x00" + strings.Join(e.Path(), "\x00")
 		}
 		format, args := e.Msg()
+		if strings.HasPrefix(format, "builtin package") && e.Position().IsValid() {
+			c.blank[e.Position().Offset()], marked = removed, true
+		}
+		if strings.HasPrefix(format, "imported and not used") {
+			at := e.Position().Offset()
+			left := c.blank[at] == removed
+			c.blank[at], marked = removed, true
+			if round > 0 || left {
+				continue // what used it was left out, or there is no such package
+			}
+		}
 		notAllowed := strings.Contains(format, "field not allowed")
 		if path != "" && c.failed[path] {
 			for _, f := range c.index[path] {
@@ -191,6 +234,9 @@ func (c *cueReader) explain(err error) bool {
 				c.blank[f.Pos().Offset()] = removed
 			}
 			marked = true
+		}
+		if strings.HasPrefix(format, "cannot find package") {
+			continue // its import was left out, and has its finding
 		}
 		pos := c.errorPos(e)
 		fields := c.index[path]
@@ -255,6 +301,10 @@ func cueWords(format string, args []any) (said, hint string) {
 		return "refers to " + name + ", which this file does not define", "define it, or put it in quotes if text is meant"
 	case strings.HasPrefix(msg, "invalid value "):
 		return "is " + strings.TrimPrefix(msg, "invalid value ") + ", which the file itself forbids", ""
+	case strings.HasPrefix(msg, "builtin package ") && strings.HasSuffix(msg, " undefined"):
+		return "CUE's own library has no " + strings.TrimSuffix(strings.TrimPrefix(msg, "builtin "), " undefined"), "only that library may be imported"
+	case strings.HasPrefix(msg, "imported and not used: "):
+		return strings.TrimPrefix(msg, "imported and not used: ") + " is imported and not used", "delete the import"
 	case strings.Contains(msg, "cycle"):
 		return "depends on itself", ""
 	}

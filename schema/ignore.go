@@ -2,6 +2,7 @@ package schema
 
 import (
 	"bytes"
+	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -12,8 +13,9 @@ import (
 //
 //	# mcp-retry ignore: MR034 the only client is a nightly job
 //
-// The comment stands on the line of the finding or above it; a rule is named by its number or its ID, several are parted by
-// commas. Below a | or >, where YAML knows no comments, it stands on or above the line of the key.
+// The comment stands on the line of the finding or above it; above an item of a list, such as a rule of a policy, it means all of the
+// item. A rule is named by its number or its ID, several are parted by commas. Below a | or >, where YAML knows no comments, it stands
+// on or above the line of the key.
 const ignoreMark = "mcp-retry ignore:"
 
 // ignore is one rule that a comment silences.
@@ -21,7 +23,9 @@ type ignore struct {
 	pos    Pos // of the rule's name
 	rule   Entry
 	line   int // of the findings that are meant
+	last   int // line, where they are those of several; else 0
 	silent bool
+	above  bool // the comment has a line of its own
 }
 
 // Silence leaves out those of the findings that comments in the text ask to ignore, and adds what is wrong with such comments:
@@ -45,6 +49,13 @@ func (fs Findings) Silence(file string, src []byte, toolsKnown bool) Findings {
 	ignores := readIgnores(s, root, &r)
 	blocks := map[int]int{}
 	multiline(root, blocks)
+	items := map[int]int{}
+	itemLines(root, items)
+	for _, i := range ignores {
+		if i.above {
+			i.last = items[i.line]
+		}
+	}
 	var left Findings
 	for _, f := range fs {
 		if !silenced(ignores, blocks, f) {
@@ -52,10 +63,14 @@ func (fs Findings) Silence(file string, src []byte, toolsKnown bool) Findings {
 		}
 	}
 	for _, i := range ignores {
-		if i.rule.Depends == OnComputer || i.rule.Depends == OnTools && !toolsKnown {
-			continue
-		}
-		if !i.silent {
+		unclear := i.rule.Depends == OnTools && !toolsKnown
+		switch {
+		case i.silent || i.rule.Depends == OnComputer || unclear && needsTools(i.rule):
+		case fs.HasErrors(): // which may hide what the comment is for
+		case unclear:
+			r.add(Finding{Pos: i.pos, Level: Note, ID: "ignore-unused", Hint: "it may be of use once the tools are known: see validate --tools",
+				Message: fmt.Sprintf("nothing here is found by %s (%s) without the server's tools", i.rule.Code(), i.rule.ID)})
+		default:
 			r.warnAt(i.pos, "ignore-unused", "delete the comment", "nothing here is found by %s (%s)", i.rule.Code(), i.rule.ID)
 		}
 	}
@@ -83,7 +98,44 @@ func silenced(ignores []*ignore, blocks map[int]int, f Finding) bool {
 // means reports whether a finding is of the rule and at the line that are meant. blocks says of a line within a scalar of several
 // lines where that begins.
 func (i *ignore) means(f Finding, blocks map[int]int) bool {
-	return f.ID == i.rule.ID && (f.Pos.Line == i.line || blocks[f.Pos.Line] == i.line)
+	line := f.Pos.Line
+	if begins, ok := blocks[line]; ok && line != i.line {
+		line = begins
+	}
+	return f.ID == i.rule.ID && (line == i.line || i.line < line && line <= i.last)
+}
+
+// needsTools reports whether findings of the rule are possible only with the tools known.
+func needsTools(rule Entry) bool {
+	return slices.ContainsFunc(toolEntries, func(e Entry) bool { return e.ID == rule.ID })
+}
+
+// itemLines records, of items of lists that are maps, up to which line each reaches, by the line on which it begins.
+func itemLines(n *node, lines map[int]int) {
+	for _, item := range n.items {
+		if item.kind == object {
+			lines[item.pos.Line] = max(lines[item.pos.Line], lastLine(item))
+		}
+		itemLines(item, lines)
+	}
+	for _, f := range n.fields {
+		itemLines(f.value, lines)
+	}
+}
+
+// lastLine is the last line of a node, as far as its keys and values tell.
+func lastLine(n *node) int {
+	last := n.pos.Line
+	if n.kind == text && n.at != nil {
+		last = max(last, n.at(len(n.text)).Line)
+	}
+	for _, item := range n.items {
+		last = max(last, lastLine(item))
+	}
+	for _, f := range n.fields {
+		last = max(last, f.key.pos.Line, lastLine(f.value))
+	}
+	return last
 }
 
 // multiline records, of scalars of several lines, on which line each begins, by the lines that they take.
@@ -136,23 +188,32 @@ func readIgnores(s *source, root *node, r *report) []*ignore {
 			continue // in YAML a blank stands before the sign of a comment
 		}
 		target := n
-		if strings.TrimSpace(code) == "" {
+		if strings.TrimSpace(code) == "" || sign == "#" && onlyDashes(code) {
 			target = nextCode(s, n+1, sign)
 		}
-		found = append(found, readIgnore(s, n, at+len(ignoreMark), target, r)...)
+		of := readIgnore(s, n, at+len(ignoreMark), target, r)
+		for _, i := range of {
+			i.above = target != n
+		}
+		found = append(found, of...)
 	}
 	return found
 }
 
-// nextCode is the first line from n on that is neither blank nor a comment.
+// nextCode is the first line from n on that is neither blank nor a comment, nor the dash of an item that begins below it.
 func nextCode(s *source, n int, sign string) int {
 	for ; n <= len(s.lines); n++ {
-		if line := strings.TrimSpace(s.line(n)); line != "" && !strings.HasPrefix(line, sign) {
-			return n
+		line, _, _ := strings.Cut(s.line(n), " "+sign)
+		if line = strings.TrimSpace(line); line == "" || strings.HasPrefix(line, sign) || sign == "#" && onlyDashes(line) {
+			continue
 		}
+		return n
 	}
 	return n
 }
+
+// onlyDashes reports whether a line of YAML holds but the dashes of items.
+func onlyDashes(line string) bool { return strings.Trim(line, "- \t") == "" }
 
 // readIgnore reads what follows the mark: rules, parted by commas, and the reason.
 func readIgnore(s *source, line, off, target int, r *report) []*ignore {

@@ -17,6 +17,11 @@ func parseJSON(src *source, r *report) *node {
 		return nil
 	}
 	v, err := hujson.Parse([]byte(src.text))
+	if err != nil { // to the parser, a comment ends with its line: not with the file
+		if whole, inLines := hujson.Parse([]byte(src.text + "\n")); inLines == nil {
+			v, err = whole, nil
+		}
+	}
 	if err != nil {
 		explainJSON(src, err, r)
 		return nil

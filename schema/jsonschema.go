@@ -13,9 +13,14 @@ import (
 // schema.cue: bounds and words from its constraints, descriptions from its comments; defaults from those that the program uses.
 // It is of draft 7, which editors know best.
 //
-// What it accepts is what [Load] accepts, but for what JSON Schema cannot say: the bounds of durations written as text, what is
-// inside an expression, and how settings go together. A file in mcp-shield's spelling is another language.
+// What it accepts is what [Load] accepts, but for what JSON Schema cannot say: what the parts of a duration such as "23h90m" come to,
+// what is inside an expression, and how settings go together. A file in mcp-shield's spelling is another language: see
+// [ShieldJSONSchema].
 func JSONSchema() []byte { return ours.jsonSchema("#Config", "mcp-retry config") }
+
+// ShieldJSONSchema returns the schema of configs in mcp-shield's spelling as JSON Schema. It is one of its own, for an editor that
+// took either would complete keys that do not go together.
+func ShieldJSONSchema() []byte { return shield.jsonSchema("#Config", "mcp-shield config") }
 
 // jsonSchema is the dialect as JSON Schema; def is the definition of a whole file.
 func (d *dialect) jsonSchema(def, title string) []byte {
@@ -52,6 +57,7 @@ type generator struct {
 func (g *generator) place(s *shape, owner, name string) *ordered {
 	written := g.docs.owner(owner, name)
 	out := g.constraint(s, written+"."+name)
+	g.narrow(out, owner, name)
 	if d := g.docs.of(owner, name); d != "" {
 		if out.has("$ref") { // draft 7 ignores what stands beside $ref
 			ref := out
@@ -64,6 +70,18 @@ func (g *generator) place(s *shape, owner, name string) *ordered {
 		out.set("default", v)
 	}
 	return out
+}
+
+// narrow makes of what the schema in CUE takes, so that findings can say more than "unknown key", what [Load] takes.
+func (g *generator) narrow(out *ordered, owner, name string) {
+	switch owner + "." + name {
+	case "#Config.servers":
+		out.set("minProperties", 1)
+	case "#Server.url":
+		*out = ordered{[]member{{"not", &ordered{}}}}
+	case "#Server.type":
+		*out = ordered{[]member{{"enum", []string{"stdio"}}}}
+	}
 }
 
 // constraint is the schema of what a place takes.
@@ -91,7 +109,7 @@ func (g *generator) constraint(s *shape, path string) *ordered {
 		case alt.of.kinds&(cue.StructKind|cue.ListKind) != 0:
 			kinds = append(kinds, g.constraint(alt.of, path))
 		default:
-			kinds = append(kinds, scalarOf(alt.of, textual(s)))
+			kinds = append(kinds, boundText(s, alt.of, scalarOf(alt.of, textual(s))))
 		}
 	}
 	if len(words) > 0 {
@@ -136,7 +154,7 @@ func (g *generator) object(s *shape, owner string) *ordered {
 	out := &ordered{}
 	out.set("type", "object")
 	required := slices.Clone(s.required)
-	if owner == "#Server" {
+	if owner == "#Server" && !slices.Contains(required, "command") {
 		required = append(required, "command") // see builder.launch
 	}
 	if len(s.names) > 0 {
@@ -164,6 +182,9 @@ func (g *generator) object(s *shape, owner string) *ordered {
 	}
 	if len(required) > 0 {
 		out.set("required", required)
+	}
+	if one := exclusives[owner]; one != nil {
+		out.set("oneOf", one)
 	}
 	return out
 }

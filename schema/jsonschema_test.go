@@ -15,7 +15,12 @@ import (
 // compiled is the JSON Schema as a library that is not ours understands it.
 func compiled(t *testing.T) *jsonschema.Schema {
 	t.Helper()
-	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(JSONSchema()))
+	return understood(t, JSONSchema())
+}
+
+func understood(t *testing.T, text []byte) *jsonschema.Schema {
+	t.Helper()
+	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,6 +74,36 @@ func TestJSONSchemaAcceptsGoodFiles(t *testing.T) {
 	}
 }
 
+// The file that mcp-shield's own documentation shows is completed and checked by a schema of its own, in mcp-shield's words.
+func TestJSONSchemaOfMCPShieldsSpelling(t *testing.T) {
+	s := understood(t, ShieldJSONSchema())
+	for _, file := range []string{"../examples/mcp-shield/mcp-retry.yaml", "testdata/good/mcp-shield.yaml"} {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Validate(asJSON(t, text)); err != nil {
+			t.Errorf("%s: %v", file, err)
+		}
+	}
+	for _, text := range []string{
+		"servers: {}",
+		"servers: {a: {timeout: 30}}",
+		"servers: {a: {command: x, timeout: 25h}}",
+		"servers: {a: {command: x, retries: {max: 11}}}",
+		"servers: {a: {command: x, timeout: 30, call_timeout: 30}}",
+		"servers: {a: {command: x, retries: {max_retries: 1}}}",
+		"servers: {a: {command: x, circuit_breaker: {threshold: 0}}}",
+	} {
+		if s.Validate(asJSON(t, []byte(text))) == nil {
+			t.Errorf("accepted: %s", text)
+		}
+		if _, findings := Load("mcp-shield.yaml", []byte(text), testEnv); !findings.HasErrors() {
+			t.Errorf("accepted by Load: %s", text)
+		}
+	}
+}
+
 func TestJSONSchemaRefusesBadFiles(t *testing.T) {
 	s := compiled(t)
 	for _, text := range []string{
@@ -98,6 +133,22 @@ func TestJSONSchemaRefusesBadFiles(t *testing.T) {
 		"servers: {a: {command: x, policy: [{idempotency_key: true}]}}",
 		"servers: {a: {command: x, policy: [{invalidates: [{args: '{}'}]}]}}",
 		"servers: {a: {command: x}}\ndefaults: {command: x}",
+		"servers: {}",
+		"servers: {a: {url: 'https://a.example/mcp'}}",
+		"servers: {a: {command: x, url: 'https://a.example/mcp'}}",
+		"servers: {a: {command: x, type: http}}",
+		"servers: {a: {command: x, call_timeout: 0s}}",
+		"servers: {a: {command: x, call_timeout: 0.0h0s}}",
+		"servers: {a: {command: x, call_timeout: 25h}}",
+		"servers: {a: {command: x, call_timeout: 86401s}}",
+		"servers: {a: {command: x, call_timeout: 1441m}}",
+		"servers: {a: {command: x, retry: {base_delay: 2h}}}",
+		"servers: {a: {command: x, retry: {base_delay: 3601s}}}",
+		"servers: {a: {command: x, idempotency_ttl: 721h}}",
+		"servers: {a: {command: x, policy: [{cache_ttl: 1000h}]}}",
+		"servers: {a: {command: x, policy: [{cache_ttl: '30'}]}}",
+		"servers: {a: {command: x, policy: [{cache_ttl: 5 minutes}]}}",
+		"servers: {a: {command: x, policy: [{retry_delay: -1s}]}}",
 	} {
 		if s.Validate(asJSON(t, []byte(text))) == nil {
 			t.Errorf("accepted: %s", text)
@@ -117,6 +168,10 @@ func TestJSONSchemaIsNoStricterThanLoad(t *testing.T) {
 		"servers: {a: {command: x, policy: [{deny: '', breaker_scope: '', idempotency_key: null}, {idempotency_key: false}]}}",
 		"servers: {a: {command: x, policy: [{invalidates: []}, {invalidates: [get_*, {tool: a, args: '{}'}]}, {invalidates: args.x}]}}",
 		"servers: {a: {command: x, call_timeout: 1m30s, retry: {jitter: true}, retry_budget: false}}",
+		"servers: {a: {command: x, type: stdio, headers: {}, call_timeout: 23h, total_timeout: 86400, max_call_time: 1440m}}",
+		"servers: {a: {command: x, call_timeout: 00023h59m, total_timeout: 24h, retry: {base_delay: 0s, max_delay: 3600s}}}",
+		"servers: {a: {command: x, call_timeout: 999ms, idempotency_ttl: 2592000s, policy: [{cache_ttl: 720h}, {cache_ttl: 'args.n * 30'}]}}",
+		"servers: {a: {command: x, policy: [{call_timeout: '30 + 1'}, {cache_ttl: 'duration(\"1s\")'}]}}",
 		"x-base: &b {call_timeout: 5}\nservers: {a: {<<: *b, command: x}}",
 	} {
 		if _, findings := Load("mcp-retry.yaml", []byte(text), testEnv); findings.HasErrors() {

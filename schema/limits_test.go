@@ -19,6 +19,7 @@ func TestHostileFilesAreRefused(t *testing.T) {
 		"deep block":               {"a.yaml", strings.Repeat("- ", maxFileBytes/4)},
 		"many signs in CUE":        {"a.cue", "a: " + strings.Repeat("-", maxFileBytes-100) + "1"},
 		"deep parentheses":         {"a.cue", "a: " + strings.Repeat("(", maxFileBytes-100)},
+		"a huge number in CUE":     {"a.cue", "import \"math/bits\"\na: bits.Lsh(1, 100000000000)"},
 		"too large":                {"a.yaml", "servers: {}" + strings.Repeat("\n", maxFileBytes)},
 		"many aliases far out":     {"a.yaml", "x-a: [" + column + ", &a [1, 2]" + strings.Repeat(", *a", 60_000) + "]"},
 		"many unknown keys":        {"a.yaml", strings.Repeat("a: 1\n", 50_000)},
@@ -44,4 +45,17 @@ func TestConfigsLoadAtTheSameTime(t *testing.T) {
 		})
 	}
 	all.Wait()
+}
+
+// What cannot be evaluated is told once: an import that only it used is none of the author's faults.
+func TestCUEImportOfAFaultyValueIsNotBlamed(t *testing.T) {
+	src := "import \"strings\"\nimport \"list\"\nservers: a: command: \"x\"\nservers: a: args: [strings.Repeat(\"x\", 10000000000)]\n"
+	_, findings := Load("a.cue", []byte(src), testEnv)
+	var at []string
+	for _, f := range findings {
+		at = append(at, f.Pos.String())
+	}
+	if got := strings.Join(at, " "); got != "a.cue:2:8 a.cue:4:20" {
+		t.Errorf("%s: %v", got, findings)
+	}
 }

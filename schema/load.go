@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -56,12 +57,23 @@ const startHint = "a config starts with servers:, then a name, then command:"
 
 // LoadFile is [Load] for the file at path, which also is the file in positions. The error says that it could not be read.
 func LoadFile(path string, env func(string) (string, bool)) (*Config, Findings, error) {
-	data, err := os.ReadFile(path)
+	data, err := ReadFile(path)
 	if err != nil {
 		return nil, nil, err
 	}
 	cfg, findings := Load(path, data, env)
 	return cfg, findings, nil
+}
+
+// ReadFile reads a config file for [Load]: as much as Load takes, and one byte more if there is more, so that it says so. A file that
+// never ends is not read without end.
+func ReadFile(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, maxFileBytes+1))
 }
 
 // readable checks that the bytes are text of a reasonable size.

@@ -93,7 +93,7 @@ func TestTheSameConfigInThreeSpellings(t *testing.T) {
 	cue := "#ttl: \"30s\"\n_kib: 1024\nservers: a: {command: \"x\", args: [\"-y\", \"b\"], env: A: \"1\", call_timeout: 1.5, max_message_bytes: 2*_kib\n" +
 		"retry: {jitter: true, backoff: \"linear\"}\npolicy: [{name: \"n\", when: \"tool.name == \\\"x\\\"\", retry: false, cache_ttl: #ttl}]}"
 	strip := func(c *Config) *Config {
-		c.File = ""
+		c.File, c.secrets = "", nil
 		for _, s := range c.Servers {
 			s.Pos = Pos{}
 			for i := range s.Rules {
@@ -340,6 +340,20 @@ func TestLoadFileThatIsNotThere(t *testing.T) {
 	}
 }
 
+func TestOfAFileThatIsTooLargeNoMoreIsReadThanTellsIt(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "mcp-retry.yaml")
+	if err := os.WriteFile(path, bytes.Repeat([]byte("# a comment\n"), 1<<18), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	text, err := ReadFile(path)
+	if err != nil || len(text) > maxFileBytes+1 {
+		t.Fatalf("%d bytes were read, error %v", len(text), err)
+	}
+	if _, findings, _ := LoadFile(path, nil); len(findings) != 1 || !strings.Contains(findings[0].Message, "larger than 1 MiB") {
+		t.Errorf("findings: %v", findings)
+	}
+}
+
 func TestAFileOfMcpShieldIsKnownByItsNameWhereItsKeysFitBoth(t *testing.T) {
 	text := []byte("servers:\n  github:\n    command: npx 'a server' --flag\n")
 	cfg, findings := Load("conf/mcp-shield.yaml", text, nil)
@@ -351,5 +365,13 @@ func TestAFileOfMcpShieldIsKnownByItsNameWhereItsKeysFitBoth(t *testing.T) {
 	}
 	if cfg, _ = Load("mcp-retry.yaml", text, nil); len(cfg.Servers[0].Args) != 0 {
 		t.Errorf("our own command was split: %q", cfg.Servers[0].Args)
+	}
+}
+
+func TestJSONMayEndWithACommentThatNoLineEnds(t *testing.T) {
+	for _, end := range []string{" // the end", "\n//", " // the end\n", " /* the end */"} {
+		if cfg, findings := Load("a.json", []byte(`{"servers": {"a": {"command": "x"}}}`+end), testEnv); len(findings) > 0 || cfg.Server("a") == nil {
+			t.Errorf("%q: %v", end, findings)
+		}
 	}
 }

@@ -14,6 +14,7 @@ import (
 type written struct {
 	command string
 	args    []string
+	env     map[string]string // those included whose variables are not set
 	cwd     string
 }
 
@@ -41,15 +42,31 @@ func (p *printer) line(indent int, format string, args ...any) {
 	p.out.WriteByte('\n')
 }
 
+// masked is a text with "[redacted]" in the place of each secret: the same at each run.
+func (r *Redactor) masked(s string) string {
+	var out strings.Builder
+	done := 0
+	for _, span := range r.spans(s) {
+		out.WriteString(s[done:span[0]] + "[redacted]")
+		done = span[1]
+	}
+	return out.String() + s[done:]
+}
+
 func (p *printer) server(s *Server) {
 	origin := ""
 	if s.Pos.Line > 0 {
 		origin = "  # " + s.Pos.String()
 	}
 	p.line(1, "%s:%s", scalar(s.Name), origin)
-	p.line(2, "command: %s", scalar(s.written.command))
+	secrets := NewRedactor(s)
+	p.line(2, "command: %s", scalar(secrets.masked(s.written.command)))
 	if len(s.written.args) > 0 {
-		p.line(2, "args: %s", flowList(s.written.args))
+		args := make([]string, len(s.written.args))
+		for i, arg := range s.written.args {
+			args[i] = secrets.masked(arg)
+		}
+		p.line(2, "args: %s", flowList(args))
 	}
 	if len(s.Env) > 0 {
 		p.line(2, "env: %s  # values are not shown", flowList(slices.Sorted(maps.Keys(s.Env))))

@@ -120,13 +120,13 @@ func invalidations(n *node, rep *report) []Invalidation {
 			if tool == nil {
 				continue
 			}
-			inv := Invalidation{Tool: tool.text}
+			inv := Invalidation{Pos: tool.pos, Tool: tool.text}
 			if a := item.get("args"); a != nil {
 				inv.Args = a.expr()
 			}
 			out = append(out, inv)
 		default:
-			out = append(out, Invalidation{Tool: item.text})
+			out = append(out, Invalidation{Pos: item.pos, Tool: item.text})
 		}
 	}
 	return out

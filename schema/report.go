@@ -40,6 +40,7 @@ func comparePos(a, b Pos) int {
 type report struct {
 	src      *source // the text that they are about; nil until it is known to be text
 	findings Findings
+	said     map[[2]Pos]bool  // pairs of timeouts that are complained of: those of the defaults are compared once per server
 	seen     map[Finding]bool // a map that aliases repeat is checked once per use, and complained of once
 }
 
@@ -56,10 +57,21 @@ func (r *report) add(f Finding) {
 		r.seen = map[Finding]bool{}
 	}
 	f.Message, f.Hint = maskTokens(f.Message), maskTokens(f.Hint)
-	if !r.seen[f] {
-		r.seen[f] = true
+	fault := f
+	if f.ID == "unknown-key" {
+		fault.Message, fault.Hint = "", "" // which name what the alias stands in
+	}
+	if !r.seen[fault] {
+		r.seen[fault] = true
 		r.findings = append(r.findings, f)
 	}
+}
+
+// forget takes back what has been said of the value of a key that there is not: that is said, and all else follows from it.
+func (r *report) forget(value *node) {
+	eachText(value, func(n *node) {
+		r.findings = slices.DeleteFunc(r.findings, func(f Finding) bool { return f.ID == "bad-value" && n.bad && comparePos(f.Pos, n.pos) == 0 })
+	})
 }
 
 // fault adds an error about a node, which thereby cannot be used.

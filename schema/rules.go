@@ -39,11 +39,10 @@ func (l *ruleList) settings(origin, prefix string, n *node) {
 	}
 	if t := n.get("tools"); t != nil {
 		for _, f := range bySpecificity(t) {
-			tool := f.key.text
-			l.common(place(origin, "tools", tool), prefix+"tools."+tool+".", tool, f.value)
+			l.common(place(origin, "tools", f.key.text), prefix+"tools."+f.key.text+".", f.key, f.value)
 		}
 	}
-	l.common(origin, prefix, "", n)
+	l.common(origin, prefix, nil, n)
 	if c := n.get("cache"); c != nil {
 		l.cache(place(origin, "cache"), prefix+"cache.", c)
 	}
@@ -86,8 +85,8 @@ func literals(glob string) int {
 	return n
 }
 
-// common adds a rule for each setting that a server, or one of its tools, states.
-func (l *ruleList) common(origin, prefix, tool string, n *node) {
+// common adds a rule for each setting that a server, or one of its tools, states. tool is the key that names the tool, or nil.
+func (l *ruleList) common(origin, prefix string, tool *node, n *node) {
 	if n == nil || n.kind != object {
 		return
 	}
@@ -96,7 +95,10 @@ func (l *ruleList) common(origin, prefix, tool string, n *node) {
 			continue
 		}
 		key := f.key.text
-		r := Rule{Name: prefix + key, Origin: place(origin, f.key.origin()), Pos: f.key.pos, Tools: tool}
+		r := Rule{Name: prefix + key, Origin: place(origin, f.key.origin()), Pos: f.key.pos}
+		if tool != nil {
+			r.Tools, r.ToolsAt = tool.text, tool.pos
+		}
 		switch d := Decision(key); d {
 		case CallTimeout, TotalTimeout, MaxCallTime, IdempotencyTTL, CacheTTL, Effects, Validate:
 			r.literal(d, f)
@@ -108,7 +110,7 @@ func (l *ruleList) common(origin, prefix, tool string, n *node) {
 			for _, p := range f.value.fields {
 				r.literal(breakerSettings[p.key.text], p)
 			}
-			if tool != "" {
+			if tool != nil {
 				r.Decides = append(r.Decides, Setting{Decision: BreakerScope, Pos: f.key.pos, Expr: &Expr{Text: `"tool:" + tool.name`, Pos: f.key.pos}})
 			}
 		case Limit:
@@ -162,7 +164,7 @@ const cachedByDefault = `tool.effects in ["none", "unannotated"]`
 func (l *ruleList) cache(origin, prefix string, n *node) {
 	if t := n.get("tools"); t != nil {
 		for _, f := range bySpecificity(t) {
-			r := Rule{Name: prefix + "tools." + f.key.text, Origin: place(origin, "tools", f.key.text), Pos: f.key.pos, Tools: f.key.text}
+			r := Rule{Name: prefix + "tools." + f.key.text, Origin: place(origin, "tools", f.key.text), Pos: f.key.pos, Tools: f.key.text, ToolsAt: f.key.pos}
 			r.literal(CacheTTL, f)
 			l.add(r)
 		}

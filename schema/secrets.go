@@ -56,6 +56,7 @@ func (s *secretFinder) server(n *node) {
 		case "env", "headers":
 			for _, v := range f.value.fields {
 				s.part(v.value, v.value.text, 0, v.key.text)
+				s.conceal(v.value)
 			}
 		case "args":
 			s.args(f.value.items)
@@ -115,8 +116,26 @@ func (s *secretFinder) inURL(n *node, value string, offset int, name string) boo
 	return true
 }
 
-// add reports a secret and records where it stands, line by line.
-func (s *secretFinder) add(n *node, offset, length int, name string) {
+// conceal records what a variable of the server's is set to, all but the names of ours in it: it may be a secret that does not
+// look like one.
+func (s *secretFinder) conceal(n *node) {
+	if n.kind != text && n.kind != number {
+		return
+	}
+	from := 0
+	for _, name := range append(variableParts().FindAllStringIndex(n.text, -1), []int{len(n.text), len(n.text)}) {
+		if name[0] > from {
+			s.mark(n, from, name[0]-from)
+		}
+		from = name[1]
+	}
+}
+
+// variableParts are those of ${NAME} and ${NAME:-default} that are no value.
+var variableParts = pattern(`\$\{[A-Za-z_][A-Za-z0-9_]*(?::-)?|\}`)
+
+// mark records where a secret stands, line by line, and returns its beginning.
+func (s *secretFinder) mark(n *node, offset, length int) Pos {
 	at := n.place(offset, length)
 	first := at
 	if n.at != nil && n.at(offset+length).Line != at.Line {
@@ -129,6 +148,12 @@ func (s *secretFinder) add(n *node, offset, length int, name string) {
 			s.found = append(s.found, p)
 		}
 	}
+	return at
+}
+
+// add reports a secret and records where it stands.
+func (s *secretFinder) add(n *node, offset, length int, name string) {
+	at := s.mark(n, offset, length)
 	variable, whose := "TOKEN", "this text"
 	if name = strings.TrimLeft(name, "-"); name != "" {
 		whose = "the value of " + shorten(name)

@@ -18,6 +18,9 @@ var shieldCUE []byte
 // CUE returns the schema of the config, which is its reference manual.
 func CUE() []byte { return slices.Clone(schemaCUE) }
 
+// ShieldCUE returns the schema of configs in mcp-shield's spelling, which says of each key what it is in ours.
+func ShieldCUE() []byte { return slices.Clone(shieldCUE) }
+
 // role says how text in a place is read.
 type role uint8
 

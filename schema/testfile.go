@@ -86,6 +86,17 @@ type Expectation struct {
 	// Want is the value: string, int64 or bool as such; a [Span] or []Span; a [Pattern] for text in slashes; a json.RawMessage
 	// for what may be any JSON; nil for null.
 	Want any
+
+	Written Written // where it stands
+}
+
+// Written is where a value of a file stands, and what is inside it.
+type Written struct {
+	Pos   Pos
+	Value json.RawMessage // as JSON
+	Map   bool            // Parts are members; else, if there are any, the items of a list
+	Name  string          // of a member
+	Parts []Written
 }
 
 // Span is a range of durations.

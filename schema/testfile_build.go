@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"bytes"
 	"encoding/json"
 	"regexp"
 	"slices"
@@ -346,9 +347,11 @@ func (n *node) appendJSON(b []byte) []byte {
 }
 
 func appendText(b []byte, s string) []byte {
-	text, err := json.Marshal(s)
-	if err != nil {
+	var text bytes.Buffer
+	e := json.NewEncoder(&text)
+	e.SetEscapeHTML(false) // people read it
+	if e.Encode(s) != nil {
 		return append(b, `""`...)
 	}
-	return append(b, text...)
+	return append(b, bytes.TrimSuffix(text.Bytes(), []byte("\n"))...)
 }

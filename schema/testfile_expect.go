@@ -33,7 +33,7 @@ func (b *testBuilder) expectations(n *node) []Expectation {
 }
 
 func (b *testBuilder) expectation(list []Expectation, key string, n *node) []Expectation {
-	e := Expectation{Key: key, Pos: n.pos, Text: n.text}
+	e := Expectation{Key: key, Pos: n.pos, Text: n.text, Written: n.whereWritten("")}
 	switch key {
 	case "result", "idempotency_key":
 		e.Text = string(n.json())
@@ -74,6 +74,18 @@ func (b *testBuilder) expectation(list []Expectation, key string, n *node) []Exp
 		e.Want = n.value
 	}
 	return append(list, e)
+}
+
+// whereWritten says where the node and its parts stand.
+func (n *node) whereWritten(name string) Written {
+	w := Written{Pos: n.pos, Value: n.json(), Map: n.kind == object, Name: name}
+	for _, item := range n.items {
+		w.Parts = append(w.Parts, item.whereWritten(""))
+	}
+	for i := range n.fields {
+		w.Parts = append(w.Parts, n.fields[i].value.whereWritten(n.fields[i].key.text))
+	}
+	return w
 }
 
 // decision checks that the key of a rules entry is one.

@@ -210,4 +210,33 @@ func TestJSONSchemaOfTestFilesAgrees(t *testing.T) {
 			t.Errorf("LoadTest takes %s", step)
 		}
 	}
+	const x = "call: {tool: x}"
+	for test, good := range map[string]bool{
+		x:                              true,
+		"steps: [{" + x + "}]":         true,
+		"each: [{" + x + "}]":          true,
+		x + ", each: [{server: [ok]}]": true,
+		"steps: [{advance: 1}, {restart: proxy}, {notify: a}, {" + x + ", at: [0], cancel: 1}]": true,
+		x + ", server: [{timeout: , effect: yes}, {ok: , after: 1}, {hang: 3s, times: 2}]":      true,
+		"server: [ok]":                              false,
+		x + ", steps: [{" + x + "}]":                false,
+		"server: [ok], steps: [{" + x + "}]":        false,
+		"steps: [{" + x + "}], each: [{" + x + "}]": false,
+		"each: [{" + x + "}, {server: [ok]}]":       false,
+		"steps: [{}]":                               false,
+		"steps: [{server: [ok]}]":                   false,
+		"steps: [{" + x + ", advance: 1}]":          false,
+		"steps: [{advance: 1, restart: proxy}]":     false,
+		"steps: [{advance: 1, cancel: 1}]":          false,
+		x + ", server: [{ok: , timeout: }]":         false,
+		x + ", server: [{after: 1s}]":               false,
+	} {
+		text := []byte("config: a.yaml\ntests: [{name: a, " + test + "}]\n")
+		if err := s.Validate(asJSON(t, text)); (err == nil) != good {
+			t.Errorf("the JSON schema on %s: %v", test, err)
+		}
+		if _, findings := LoadTest("a.test.yaml", text); findings.HasErrors() == good {
+			t.Errorf("LoadTest on %s: %v", test, findings)
+		}
+	}
 }

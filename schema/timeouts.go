@@ -22,10 +22,14 @@ func checkTimeouts(server string, rules []Rule, r *report) {
 		checkBound(BaseDelay, MaxDelay, rules, tool, r)
 		checkBound(CallTimeout, MaxCallTime, rules, tool, r)
 		call, total := stated(rules, CallTimeout, tool), stated(rules, TotalTimeout, tool)
-		if call == nil || total == nil || *call.value < *total.value || said[total.pos] {
+		if call == nil || total == nil || *call.value < *total.value || said[total.pos] || r.said[[2]Pos{call.pos, total.pos}] {
 			continue
 		}
 		said[total.pos] = true
+		if r.said == nil {
+			r.said = map[[2]Pos]bool{}
+		}
+		r.said[[2]Pos{call.pos, total.pos}] = true
 		whose := "server " + strconv.Quote(server)
 		if tool != "" && (call.rule.Tools != "" || total.rule.Tools != "") {
 			whose = strconv.Quote(tool) + " of " + whose

@@ -284,7 +284,11 @@ func (s *lineScan) unquotable(v string) (why string, at, length int) {
 		return "", 0, 0
 	case '*':
 		if m := aliasStart().FindStringSubmatch(v); m != nil && (m[1] == "" || !s.anchors[m[1]]) {
-			return `begins with "*", which is an alias in YAML`, 0, len(strings.Fields(v)[0])
+			what := `begins with "*", which is an alias in YAML`
+			if m[1] != "" && strings.TrimSpace(m[2]) == "" {
+				what += ", and no anchor &" + m[1] + " stands above"
+			}
+			return what, 0, len(strings.Fields(v)[0])
 		}
 		return "", 0, 0
 	case '{', '[':
