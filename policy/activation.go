@@ -18,7 +18,9 @@ type memo struct {
 	rawResult              []byte   // of the phase; nil = none
 	attempt                int
 	elapsed                time.Duration
-	whenBefore, whenOfThis []verdict // of the rules, by index: for the whole call, and for the phase
+	plan                   *Plan     // that decides
+	table                  *table    // of plan, for the tool as it is in this phase
+	whenBefore, whenOfThis []verdict // of conditions, by their slots in table: for the whole call, and for the phase
 	effects                string    // that the answers in whenBefore saw
 	boxes                  boxes
 	deciders               []*rule // by question, if somebody observes: what decided before the call
@@ -49,21 +51,21 @@ func (c *Call) Reset() {
 }
 
 // begin forgets what expressions of an earlier decision before the call have left.
-func (c *Call) begin(rules int) {
+func (c *Call) begin(slots int) {
 	m := &c.memo
 	m.argsReady, m.metaReady, m.now = false, false, nil
-	m.whenBefore = sized(m.whenBefore, rules)
-	c.enter(rules, nil, nil, 0, 0)
+	m.whenBefore = sized(m.whenBefore, slots)
+	c.enter(slots, nil, nil, 0, 0)
 }
 
 // enter begins a phase.
-func (c *Call) enter(rules int, f *Failure, result []byte, attempt int, elapsed time.Duration) {
+func (c *Call) enter(slots int, f *Failure, result []byte, attempt int, elapsed time.Duration) {
 	m := &c.memo
 	m.failure, m.rawResult, m.attempt, m.elapsed = f, result, attempt, elapsed
 	m.data, m.result = nil, nil
-	m.whenOfThis = sized(m.whenOfThis, rules)
-	if len(m.whenBefore) != rules || m.effects != c.Tool.Effects {
-		m.whenBefore, m.effects = sized(m.whenBefore, rules), c.Tool.Effects
+	m.whenOfThis = sized(m.whenOfThis, slots)
+	if len(m.whenBefore) != slots || m.effects != c.Tool.Effects {
+		m.whenBefore, m.effects = sized(m.whenBefore, slots), c.Tool.Effects
 	}
 }
 

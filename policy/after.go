@@ -7,20 +7,25 @@ import (
 )
 
 // enter begins a phase of the call. Where none has gone before, the effects are those of the annotations.
-func (pl *Plan) enter(c *Call, f *Failure, result []byte, attempt int, elapsed time.Duration) {
+func (pl *Plan) enter(c *Call, f *Failure, result []byte, attempt int, elapsed time.Duration) *table {
 	if c.Tool.Effects == "" {
 		c.Tool.Effects = c.Tool.AnnotatedEffects(pl.policy.server.TrustAnnotations)
 	}
-	c.enter(len(pl.policy.rules), f, result, attempt, elapsed)
+	t := pl.later(c)
+	if m := &c.memo; m.table != t {
+		m.plan, m.table, m.whenBefore = pl, t, m.whenBefore[:0] // the slots are others
+	}
+	c.enter(t.slots, f, result, attempt, elapsed)
+	return t
 }
 
 // AfterAttempt decides what follows a failed attempt. attempt counts from 1; elapsed is the time since the call was
 // admitted. Whether an unsafe tool may be re-sent and how long to wait are asked only if the answer is to retry. An
 // expression that errs means no.
 func (pl *Plan) AfterAttempt(c *Call, f *Failure, attempt int, elapsed time.Duration) Retry {
-	pl.enter(c, f, nil, attempt, elapsed)
+	t := pl.enter(c, f, nil, attempt, elapsed)
 	var r Retry
-	cand, yes, _ := first(c, pl.retry, toBool)
+	cand, yes, _ := first(c, t.retry, toBool)
 	if cand != nil {
 		r.Retry, r.Rule = yes, cand.rule.name
 	}
@@ -30,12 +35,12 @@ func (pl *Plan) AfterAttempt(c *Call, f *Failure, attempt int, elapsed time.Dura
 	if !r.Retry {
 		return r
 	}
-	cand, r.Unsafe, _ = first(c, pl.retryUnsafe, toBool)
+	cand, r.Unsafe, _ = first(c, t.retryUnsafe, toBool)
 	if c.Observe != nil {
 		c.observe(pl, askRetryUnsafe, took(cand), r.Unsafe)
 	}
-	for i := range pl.retryDelay {
-		cand := &pl.retryDelay[i]
+	for i := range t.retryDelay {
+		cand := &t.retryDelay[i]
 		if !c.applies(cand) {
 			continue
 		}
@@ -53,10 +58,10 @@ func (pl *Plan) AfterAttempt(c *Call, f *Failure, attempt int, elapsed time.Dura
 // BreakerFailure decides whether an attempt counts as a failure for the breaker. f is zero (or nil) after a success; result is the raw
 // JSON of the result, nil if there is none. Where a rule errs the built-in policy decides.
 func (pl *Plan) BreakerFailure(c *Call, f *Failure, result []byte) (failed bool, rule string) {
-	pl.enter(c, f, result, 0, 0)
+	t := pl.enter(c, f, result, 0, 0)
 	erred := false
-	for i := range pl.breakerFailure {
-		cand := &pl.breakerFailure[i]
+	for i := range t.breakerFailure {
+		cand := &t.breakerFailure[i]
 		if erred && !cand.rule.builtin || !c.applies(cand) {
 			continue
 		}
@@ -73,21 +78,15 @@ func (pl *Plan) BreakerFailure(c *Call, f *Failure, result []byte) (failed bool,
 
 // CacheTTL decides how long a result is kept: 0 = not at all, also where the rule errs.
 func (pl *Plan) CacheTTL(c *Call, result []byte, elapsed time.Duration) (ttl time.Duration, rule string) {
-	if len(pl.cacheTTL) == 0 {
-		return 0, ""
-	}
-	pl.enter(c, nil, result, 0, elapsed)
-	return pl.decideDuration(c, askCacheTTL, pl.cacheTTL)
+	t := pl.enter(c, nil, result, 0, elapsed)
+	return pl.decideDuration(c, askCacheTTL, t.cacheTTL)
 }
 
 // StaleIfError decides how long past its TTL a kept result may stand in for the failure: 0 = not at all, also where the
 // rule errs.
 func (pl *Plan) StaleIfError(c *Call, f *Failure) (d time.Duration, rule string) {
-	if len(pl.staleIfError) == 0 {
-		return 0, ""
-	}
-	pl.enter(c, f, nil, 0, 0)
-	return pl.decideDuration(c, askStaleIfError, pl.staleIfError)
+	t := pl.enter(c, f, nil, 0, 0)
+	return pl.decideDuration(c, askStaleIfError, t.staleIfError)
 }
 
 func (pl *Plan) decideDuration(c *Call, ask int, list []candidate) (time.Duration, string) {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/common/operators"
@@ -165,7 +166,8 @@ func (w *walker) compare(call ast.CallExpr, bound []string) {
 			if hint == "" {
 				hint = "it is one of " + strings.Join(slices.DeleteFunc(slices.Clone(words), func(w string) bool { return w == "" }), ", ")
 			}
-			w.warnings = append(w.warnings, issue{level: schema.Warning, id: "cel-never", offset: w.offset(l), length: len([]rune(string(s))) + 2,
+			at := w.offset(l)
+			w.warnings = append(w.warnings, issue{level: schema.Warning, id: "cel-never", offset: at, length: utf8.RuneCountInString(w.text[at:tokenEnd(w.text, at)]),
 				message: fmt.Sprintf("%s.%s is never %q", owner, name, string(s)), hint: hint})
 		}
 	}
@@ -198,6 +200,6 @@ func (w *walker) pattern(call ast.CallExpr) {
 	if err := checkPattern(string(pattern)); err != nil {
 		at := w.offset(args[0])
 		message, hint := strings.TrimPrefix(err.Error(), "error parsing regexp: "), "the syntax is RE2: no look-around, no back-references"
-		w.issues = append(w.issues, issue{id: "cel-constant", offset: at, length: 1, message: "this regular expression cannot be used: " + message, hint: hint})
+		w.issues = append(w.issues, issue{id: "cel-constant", offset: at, length: utf8.RuneCountInString(w.text[at:tokenEnd(w.text, at)]), message: "this regular expression cannot be used: " + message, hint: hint})
 	}
 }

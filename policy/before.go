@@ -34,40 +34,42 @@ func (pl *Plan) Before(c *Call, b *Before) {
 	if cap(keys) > 16<<10 {
 		keys = nil // one huge key should not cost memory for ever
 	}
-	*b = pl.base
+	t := pl.byHints(&c.Tool)
+	*b = t.base
 	c.Tool.Effects = b.Effects
 	if b.Effects == "" {
 		c.Tool.Effects = c.Tool.AnnotatedEffects(pl.policy.server.TrustAnnotations)
 	}
-	c.begin(len(pl.policy.rules))
+	c.memo.plan, c.memo.table = pl, t
+	c.begin(t.slots)
 	if c.Observe != nil {
-		c.memo.deciders = append(c.memo.deciders[:0], pl.settledBy[:]...)
+		c.memo.deciders = append(c.memo.deciders[:0], t.settledBy[:]...)
 	}
-	if len(pl.asks) > 0 && pl.asks[0].ask == askEffects {
-		pl.decideEffects(c, b)
+	if len(t.asks) > 0 && t.asks[0].ask == askEffects {
+		t.decideEffects(c, b)
 	}
 	b.Effects = c.Tool.Effects
 
 	b.keyBuffer, b.staleBuffer = keys, stale
-	if len(pl.asks) > 0 {
-		times := pl.settled
-		for i := range pl.asks {
-			pl.decide(c, b, &pl.asks[i], &times)
+	if len(t.asks) > 0 {
+		times := t.settled
+		for i := range t.asks {
+			c.decide(b, &t.asks[i], &times)
 		}
-		if pl.computes {
+		if t.computes {
 			times.total(b)
 		}
 	}
-	if pl.caches {
-		pl.lookAtCache(c, b)
+	if t.caches {
+		t.lookAtCache(c, b)
 	}
 	if c.Observe != nil {
-		pl.observeBefore(c, b)
+		pl.observeBefore(c, t, b)
 	}
 }
 
-func (pl *Plan) decideEffects(c *Call, b *Before) {
-	list := pl.asks[0].candidates
+func (t *table) decideEffects(c *Call, b *Before) {
+	list := t.asks[0].candidates
 	for i := range list {
 		cand := &list[i]
 		if !c.applies(cand) {
@@ -92,7 +94,7 @@ func (pl *Plan) decideEffects(c *Call, b *Before) {
 func toEffects(v ref.Val) (string, error) { return toWord(v, questions[askEffects].words) }
 
 // decide asks the candidates for one decision, from the top.
-func (pl *Plan) decide(c *Call, b *Before, q *asked, times *timing) {
+func (c *Call) decide(b *Before, q *asked, times *timing) {
 	if q.ask == askEffects {
 		return
 	}

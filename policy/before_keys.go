@@ -16,7 +16,7 @@ func (b *Before) setKey(key keyLiteral, cand *candidate) {
 // evaluateKey decides the idempotency key. A key that errs or, where it is required, is null ends the search: the call is
 // refused, or goes on without a rule's key.
 func (b *Before) evaluateKey(c *Call, cand *candidate) bool {
-	s := &cand.setting
+	s := cand.setting
 	v, err := s.expr.eval(c)
 	start := len(b.keyBuffer)
 	var answer keyAnswer
@@ -65,7 +65,7 @@ func (b *Before) evaluateCacheKey(c *Call, cand *candidate) bool {
 
 // evaluateInvalidates decides what the call makes stale. Where that errs it is everything.
 func (b *Before) evaluateInvalidates(c *Call, cand *candidate) {
-	s := &cand.setting
+	s := cand.setting
 	b.InvalidatesStated = true
 	var err error
 	if s.expr == nil {
@@ -99,12 +99,12 @@ func (b *Before) evaluateInvalidates(c *Call, cand *candidate) {
 	b.Invalidates = b.staleBuffer
 }
 
-// lookAtCache decides whether the call can meet a cached result. c is nil when the plan is made: then no when is asked. It
+// lookAtCache decides whether the call can meet a cached result. c is nil when the table is made: then no when is asked. It
 // returns the rule that says for sure that there is none to be kept, if one does.
-func (pl *Plan) lookAtCache(c *Call, b *Before) (never *candidate) {
+func (t *table) lookAtCache(c *Call, b *Before) (never *candidate) {
 	b.CacheMayFill, b.CacheStated = false, false
-	for i := range pl.cacheTTL {
-		cand := &pl.cacheTTL[i]
+	for i := range t.cacheTTL {
+		cand := &t.cacheTTL[i]
 		sure := cand.always
 		if !sure && cand.rule.early {
 			if !c.applies(cand) {

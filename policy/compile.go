@@ -14,6 +14,7 @@ import (
 type Policy struct {
 	server *schema.Server
 	rules  []rule
+	tables tables
 }
 
 // rule is a compiled [schema.Rule].
@@ -40,12 +41,21 @@ type setting struct {
 // Compile compiles the rules of a server. It reports every fault of every expression, each at its place in the file. The
 // policy is nil if any finding is an [schema.Error].
 func Compile(s *schema.Server) (*Policy, schema.Findings) {
+	p, findings, _ := compileRules(s)
+	return p, findings
+}
+
+// compileRules is [Compile]. It says besides which of the rules have an error, by their place in the list.
+func compileRules(s *schema.Server) (*Policy, schema.Findings, []bool) {
 	c := compiler{server: s}
 	c.collect()
 	c.compileAll()
 	p := &Policy{server: s, rules: make([]rule, len(s.Rules))}
+	faulty := make([]bool, len(s.Rules))
 	for i := range s.Rules {
+		before := len(c.findings)
 		p.rules[i] = c.rule(i, &s.Rules[i])
+		faulty[i] = c.findings[before:].HasErrors()
 	}
 	slices.SortStableFunc(c.findings, func(a, b schema.Finding) int {
 		if a.Pos.Line != b.Pos.Line {
@@ -53,10 +63,10 @@ func Compile(s *schema.Server) (*Policy, schema.Findings) {
 		}
 		return a.Pos.Col - b.Pos.Col
 	})
-	if slices.ContainsFunc(c.findings, func(f schema.Finding) bool { return f.Level == schema.Error }) {
-		return nil, c.findings
+	if c.findings.HasErrors() {
+		return nil, c.findings, faulty
 	}
-	return p, c.findings
+	return p, c.findings, faulty
 }
 
 type compiler struct {
@@ -77,6 +87,7 @@ type compiled struct {
 	builtin bool
 	expr    *expression
 	issues  []issue
+	uses    []use // of variables, as far as a text that does not compile tells
 }
 
 // collect lists the texts to compile, each once.
@@ -154,7 +165,9 @@ func (t *compiled) compile() {
 			return
 		}
 	}
-	t.expr, t.issues = compileText(t.text, t.known)
+	if t.expr, t.issues = compileText(t.text, t.known); t.expr == nil {
+		t.uses = usesOf(t.text)
+	}
 	if t.builtin && t.expr != nil {
 		ofBuiltin.Store(t.compiledKey, t.expr)
 	}
@@ -182,8 +195,9 @@ func (c *compiler) rule(index int, r *schema.Rule) rule {
 	out := rule{index: index, name: r.Name, builtin: isBuiltin(r), tools: r.Tools, whenText: r.When}
 	if r.When != nil {
 		known := whenVars(r)
-		if e := c.take(r.When, known); e != nil {
-			c.checkWhen(r, e, known)
+		e := c.take(r.When, known)
+		c.checkWhen(r, e, known)
+		if e != nil {
 			out.when = e
 			out.early = varsBefore.has(e.vars)
 		}
@@ -217,13 +231,14 @@ func (c *compiler) setting(ask int, s *schema.Setting) setting {
 	}
 	e := c.take(s.Expr, known)
 	if e == nil {
+		c.checkPhase(s.Expr, q)
 		return out
 	}
 	if q.constant {
 		c.report(place(s.Expr, 0, 0), "bad-value", fmt.Sprintf("%s takes a plain value, not an expression", s.Decision), "")
 		return out
 	}
-	if !c.checkPhase(s.Expr, e, q) {
+	if !c.checkPhase(s.Expr, q) {
 		return out
 	}
 	if message, hint := checkResult(q.form, e); message != "" {
@@ -242,12 +257,15 @@ func (c *compiler) setting(ask int, s *schema.Setting) setting {
 	return out
 }
 
-// checkWhen reports a when that is no condition or that uses what some decision of its rule comes too early for.
+// checkWhen reports a when that is no condition or that uses what some decision of its rule comes too early for. e is nil if it does
+// not compile.
 func (c *compiler) checkWhen(r *schema.Rule, e *expression, known varSet) {
-	if message, hint := checkResult(formBool, e); message != "" {
-		c.report(place(r.When, 0, tokensLen(r.When.Text)), "cel-type", "when: "+message, hint)
+	if e != nil {
+		if message, hint := checkResult(formBool, e); message != "" {
+			c.report(place(r.When, 0, tokensLen(r.When.Text)), "cel-type", "when: "+message, hint)
+		}
 	}
-	for _, u := range unknown(e, known) {
+	for _, u := range c.unknown(r.When, known) {
 		// Which decisions of the rule want the variable too early, and which could have it?
 		var early, late []string
 		var phase Phase
@@ -271,10 +289,15 @@ func (c *compiler) checkWhen(r *schema.Rule, e *expression, known varSet) {
 	}
 }
 
-// unknown lists the variables that the expression uses and the set lacks, each where it is used first.
-func unknown(e *expression, known varSet) []use {
+// unknown lists the variables that an expression of one of the rules uses and the set lacks, each where it is used first.
+func (c *compiler) unknown(x *schema.Expr, known varSet) []use {
+	job := c.byText[compiledKey{x.Text, known}]
+	uses := job.uses
+	if job.expr != nil {
+		uses = job.expr.uses
+	}
 	var list []use
-	for _, u := range e.uses {
+	for _, u := range uses {
 		if !known.has(u.set) && !slices.ContainsFunc(list, func(o use) bool { return o.name == u.name }) {
 			list = append(list, u)
 		}
@@ -283,9 +306,9 @@ func unknown(e *expression, known varSet) []use {
 }
 
 // checkPhase reports the variables that the expression uses and the question's phase does not have.
-func (c *compiler) checkPhase(x *schema.Expr, e *expression, q *question) bool {
+func (c *compiler) checkPhase(x *schema.Expr, q *question) bool {
 	known := q.phase.vars()
-	missing := unknown(e, known)
+	missing := c.unknown(x, known)
 	for _, u := range missing {
 		c.tooEarly(x, u, q.phase, known, fmt.Sprintf("%s is decided %s", q.decision, q.phase))
 	}

@@ -7,8 +7,9 @@
 //	                                                       └ StaleIfError(call, failure)       after the last failure
 //
 // For each decision the first rule from the top whose tool glob and when hold, and which states that decision, decides it.
-// (deny is the exception: the first non-empty answer of any rule.) What depends on the tool's name alone is settled once,
-// in the [Plan]: a decision that comes to a literal there costs nothing per call.
+// (deny is the exception: the first non-empty answer of any rule.) What depends on the tool alone, its name and its
+// hints, is settled once, in the [Plan]: a rule whose when is false whatever the call is not asked again, and a decision that comes to
+// a literal costs nothing per call. So a call costs what the rules cost that can match it, however many there are.
 //
 // Each phase has a CEL environment of its own, so a variable that is not known yet is a compile error, not a silent false.
 // tool, error, client and server are typed; args, meta and result are dynamic and decoded lazily from the raw JSON, and

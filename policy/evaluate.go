@@ -15,9 +15,9 @@ func (c *Call) applies(cand *candidate) bool {
 		return true
 	}
 	r := cand.rule
-	kept := &c.memo.whenOfThis[r.index]
+	kept := &c.memo.whenOfThis[cand.slot]
 	if r.early {
-		kept = &c.memo.whenBefore[r.index]
+		kept = &c.memo.whenBefore[cand.slot]
 	}
 	if *kept == unasked {
 		*kept = fails
@@ -37,7 +37,7 @@ func (c *Call) applies(cand *candidate) bool {
 
 // value evaluates the candidate's expression and converts it. On an error, which it reports, ok is false.
 func value[T any](c *Call, cand *candidate, convert func(ref.Val) (T, error)) (out T, ok bool) {
-	s := &cand.setting
+	s := cand.setting
 	v, err := s.expr.eval(c)
 	if err == nil {
 		out, err = convert(v)
@@ -50,7 +50,7 @@ func value[T any](c *Call, cand *candidate, convert func(ref.Val) (T, error)) (o
 }
 
 func (c *Call) failSetting(cand *candidate, err error) {
-	s := &cand.setting
+	s := cand.setting
 	c.fail(string(questions[s.ask].decision), cand.rule, s.expr, s.text, err)
 }
 

@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/google/cel-go/cel"
 	"github.com/google/cel-go/common"
@@ -27,6 +28,8 @@ var (
 	noOverload   = regexp.MustCompile(`^found no matching overload for '([^']*)' applied to '([^']*)'`)
 	noField      = regexp.MustCompile(`^undefined field '([^']*)'`)
 	unexpected   = regexp.MustCompile(`(?s)^Syntax error: (?:mismatched input|extraneous input|no viable alternative at input|token recognition error at:) '(.*?)'(?: expecting .*)?$`)
+	missing      = regexp.MustCompile(`(?s)^Syntax error: missing '.*' at '(.*?)'$`)
+	reserved     = regexp.MustCompile(`^(?:Syntax error: )?reserved identifier: (.*)$`)
 	wrongKind    = regexp.MustCompile(`^expected type '([^']*)' but found '([^']*)'`)
 	invalidConst = regexp.MustCompile(`^invalid (duration|timestamp) argument`)
 )
@@ -35,8 +38,12 @@ var (
 func explain(env *cel.Env, text string, known varSet, problems *cel.Issues) []issue {
 	var issues []issue
 	syntax := false
+	wrong := wrongMacros(text, problems.Errors())
 	for _, p := range problems.Errors() {
 		offset := locate(text, p.Location)
+		if undeclared.MatchString(p.Message) && slices.ContainsFunc(wrong, func(span [2]int) bool { return span[0] < offset && offset < span[1] }) {
+			continue
+		}
 		if strings.HasPrefix(p.Message, "Syntax error") {
 			if syntax {
 				continue // what follows the first is its echo
@@ -70,14 +77,52 @@ func explainOne(env *cel.Env, text string, known varSet, offset int, message str
 	if m := unexpected.FindStringSubmatch(message); m != nil {
 		return explainSyntax(text, offset, strings.TrimSpace(m[1]))
 	}
+	if m := missing.FindStringSubmatch(message); m != nil {
+		return explainSyntax(text, offset, strings.TrimSpace(m[1]))
+	}
+	if m := reserved.FindStringSubmatch(message); m != nil {
+		return issue{id: "cel-syntax", offset: offset, message: fmt.Sprintf("%q is a word of the language, which cannot be a name", m[1])}
+	}
 	if m := invalidConst.FindStringSubmatch(message); m != nil {
-		return explainConstant(offset, m[1])
+		return explainConstant(text, offset, m[1])
+	}
+	if strings.HasPrefix(message, "invalid argument to has()") {
+		return issue{id: "cel-syntax", offset: offset, message: "has() asks for a field", hint: "write has(args.NAME), or MAP[?KEY].hasValue() for a key"}
 	}
 	message = strings.TrimPrefix(message, "Syntax error: ")
 	if message != "" {
 		message = strings.ToLower(message[:1]) + message[1:]
 	}
 	return issue{id: "cel-syntax", offset: offset, message: message}
+}
+
+// explainRest looks for what else is wrong with an expression that has the wrong types: words that a field never is, and
+// patterns that are none.
+func explainRest(env *cel.Env, text string) []issue {
+	parsed, problems := env.Parse(text)
+	if problems.Err() != nil {
+		return nil
+	}
+	rest := analyse(parsed.NativeRep(), text)
+	return append(rest.issues, rest.warnings...)
+}
+
+// usesOf lists the variables of a text that has the wrong types; none if it cannot even be parsed.
+func usesOf(text string) (uses []use) {
+	defer func() {
+		if recover() != nil { // what compiling the text has told already
+			uses = nil
+		}
+	}()
+	env, err := environment()
+	if err != nil {
+		return nil
+	}
+	parsed, problems := env.Parse(text)
+	if problems.Err() != nil {
+		return nil
+	}
+	return analyse(parsed.NativeRep(), text).uses
 }
 
 // locate turns a line and a column in characters into an offset in bytes.
@@ -101,6 +146,9 @@ func explainName(env *cel.Env, text string, known varSet, offset int, name strin
 		if start >= 0 {
 			offset = start
 		}
+		if form, ok := macros[last]; ok {
+			return issue{id: "cel-type", offset: offset, message: fmt.Sprintf("%s does not take these arguments", last), hint: "it is called as " + form}
+		}
 		hint := suggest(last, functionNames(env))
 		return issue{id: "cel-name", offset: offset, message: fmt.Sprintf("there is no function %q", name), hint: hint}
 	}
@@ -119,9 +167,50 @@ var otherNames = map[string]string{
 	"arguments": "args", "params": "args", "input": "args", "_meta": "meta", "err": "error", "response": "result", "output": "result",
 }
 
+// macros are the functions that the parser replaces by loops and tests, with how each is called. With other arguments CEL takes them
+// for functions that there are not.
+var macros = map[string]string{
+	"has": "has(MAP.FIELD)", "all": "LIST.all(x, CONDITION)", "exists": "LIST.exists(x, CONDITION)", "exists_one": "LIST.exists_one(x, CONDITION)",
+	"map": "LIST.map(x, VALUE)", "filter": "LIST.filter(x, CONDITION)",
+}
+
+// wrongMacros are the arguments, from bracket to bracket, of the macros that are called with others than they take. Their variables
+// would be there, were they called as they should be.
+func wrongMacros(text string, problems []*cel.Error) (spans [][2]int) {
+	for _, p := range problems {
+		m := undeclared.FindStringSubmatch(p.Message)
+		if m == nil || macros[m[1]] == "" {
+			continue
+		}
+		if at := locate(text, p.Location); at < len(text) && text[at] == '(' {
+			spans = append(spans, [2]int{at, bracketEnd(text, at)})
+		}
+	}
+	return spans
+}
+
+// bracketEnd is where the bracket at from is closed, or the end of the text.
+func bracketEnd(text string, from int) int {
+	depth := 0
+	for i := from; i < len(text); i++ {
+		switch text[i] {
+		case '"', '\'':
+			end, _ := closedString(text, i)
+			i = end - 1
+		case '(', '[', '{':
+			depth++
+		case ')', ']', '}':
+			if depth--; depth == 0 {
+				return i
+			}
+		}
+	}
+	return len(text)
+}
+
 // functionNames lists what can be called by name.
 func functionNames(env *cel.Env) []string {
-	names := []string{"has", "all", "exists", "exists_one", "map", "filter"}
+	names := slices.Collect(maps.Keys(macros))
 	for name := range maps.Keys(env.Functions()) {
 		if !strings.ContainsAny(name, "_@!?") {
 			names = append(names, name)
@@ -230,28 +319,8 @@ func splitTypes(s string) []string {
 	return parts
 }
 
-func explainSyntax(text string, offset int, token string) issue {
-	if token == "<EOF>" || token == "" {
-		return issue{id: "cel-syntax", offset: offset, message: "the expression ends too early"}
-	}
-	found := issue{id: "cel-syntax", offset: offset, message: fmt.Sprintf("unexpected %q", short(token))}
-	if word := strings.TrimPrefix(token, "."); word != "" && isNameByte(word[0]) && offset > 0 && text[offset-1] == '.' {
-		found.message = fmt.Sprintf("%q is a word of the language and cannot follow a dot", word)
-		found.hint = fmt.Sprintf("write [%q] for .%s", word, word)
-	} else if strings.HasPrefix(token, `"`) || strings.HasPrefix(token, `'`) {
-		found.message = "a string that begins here has no end"
-	} else if token == "=" {
-		found.hint = "equality is =="
-	} else if operator, ok := otherOperators[token]; ok {
-		found.hint = "use " + operator
-	}
-	return found
-}
-
-var otherOperators = map[string]string{"&": "&&", "|": "||", "and": "&&", "or": "||", "not": "!"}
-
-func explainConstant(offset int, function string) issue {
-	found := issue{id: "cel-constant", offset: offset}
+func explainConstant(text string, offset int, function string) issue {
+	found := issue{id: "cel-constant", offset: offset, length: utf8.RuneCountInString(text[offset:tokenEnd(text, offset)])}
 	switch function {
 	case "duration":
 		found.message = "this is no duration"

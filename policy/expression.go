@@ -21,6 +21,8 @@ type expression struct {
 	tree     *ast.AST // checked; for those who ask what it could come to
 	result   *types.Type
 	vars     varSet
+	static   *static // what the tool alone says of it, if it is a condition
+	costly   bool    // its evaluation is counted
 	uses     []use   // of variables, in the order of the text
 	constant ref.Val // its value if it uses no variable, else nil
 	warnings []issue
@@ -47,12 +49,13 @@ func compileText(text string, known varSet) (e *expression, issues []issue) {
 	}
 	checked, problems := env.Compile(text)
 	if problems.Err() != nil {
-		return nil, explain(env, text, known, problems)
+		return nil, append(explain(env, text, known, problems), explainRest(env, text)...)
 	}
 	tree := checked.NativeRep()
 	e = &expression{text: text, source: tree.SourceInfo(), tree: tree, result: checked.OutputType()}
 	facts := analyse(tree, text)
-	e.vars, e.uses, e.warnings = facts.vars, facts.uses, facts.warnings
+	e.vars, e.uses, e.warnings, e.costly = facts.vars, facts.uses, facts.warnings, facts.costly
+	e.static = newStatic(tree.Expr())
 	if len(facts.issues) > 0 {
 		return nil, facts.issues
 	}
@@ -140,8 +143,12 @@ func nameAt(text string, offset int) int {
 
 // place is where the byte at offset of the expression stands in the file, length characters long.
 func place(x *schema.Expr, offset, length int) schema.Pos {
-	pos := x.Place(min(offset, len(x.Text)))
-	pos.Len = length
+	offset = min(offset, len(x.Text))
+	pos := placeSpan(x, offset, offset+byteOffset(x.Text[offset:], length))
+	pos.Len = max(pos.Len, min(length, 1))
+	if length == 0 {
+		pos.Len = 0
+	}
 	return pos
 }
 

@@ -50,6 +50,14 @@ func TestCompileReportsFaultsAtTheirPlace(t *testing.T) {
 		{"misspelt field of server", newRule("r", `server.nam != ""`, schema.MaxRetries, int64(1)),
 			`f:1:8+3 cel-field: server has no field "nam" (did you mean "name"?)`},
 
+		// Macros, which are functions that there are not to CEL if they are called otherwise.
+		{"macro without a condition", newRule("r", `args.list.exists(x)`, schema.MaxRetries, int64(1)),
+			`f:1:11+6 cel-type: exists does not take these arguments (it is called as LIST.exists(x, CONDITION))`},
+		{"macro with a condition too many", newRule("r", `args.list.all(x, x > 1, x > 2, y)`, schema.MaxRetries, int64(1)),
+			`f:1:11+3 cel-type: all does not take these arguments (it is called as LIST.all(x, CONDITION))`},
+		{"has of a variable", newRule("r", `has(args)`, schema.MaxRetries, int64(1)),
+			`f:1:5+4 cel-syntax: has() asks for a field (write has(args.NAME), or MAP[?KEY].hasValue() for a key)`},
+
 		// Syntax.
 		{"cut off", newRule("r", `tool.name ==`, schema.MaxRetries, int64(1)), `f:1:13+1 cel-syntax: the expression ends too early`},
 		{"empty", newRule("r", "", schema.MaxRetries, code("")), `f:1:1+1 cel-syntax: the expression ends too early`},
@@ -81,9 +89,9 @@ func TestCompileReportsFaultsAtTheirPlace(t *testing.T) {
 
 		// Values known at once.
 		{"duration that is none", newRule("r", "", schema.CacheTTL, code(`duration("5x")`)),
-			`f:1:10+1 cel-constant: this is no duration (write "500ms", "20s", "1m30s" or "2h")`},
+			`f:1:10+4 cel-constant: this is no duration (write "500ms", "20s", "1m30s" or "2h")`},
 		{"pattern that is none", newRule("r", `tool.name.matches("(")`, schema.Retry, true),
-			"f:1:19+1 cel-constant: this regular expression cannot be used: missing closing ): `(` (the syntax is RE2: no look-around, no back-references)"},
+			"f:1:19+3 cel-constant: this regular expression cannot be used: missing closing ): `(` (the syntax is RE2: no look-around, no back-references)"},
 		{"always fails", newRule("r", "", schema.MaxRetries, code(`1 / 0`)), `f:1:3+1 cel-constant: always fails: division by zero`},
 		{"no such word", newRule("r", "", schema.Effects, code(`"reads"`)),
 			`f:1:1+7 bad-value: effects: expected one of none, idempotent, unsafe, unannotated, got "reads"`},
@@ -137,8 +145,34 @@ func TestCompileReportsAllFaultsAtOnce(t *testing.T) {
 		newRule("a", `foo`, schema.Retry, code(`"yes"`), schema.CacheTTL, code(`1 +`)),
 		newRule("b", "", schema.MaxRetries, code(`error.code + bar`)),
 	))
-	if got := len(findings); got != 4 {
-		t.Errorf("%d findings, want 4:\n%s", got, text(findings))
+	want := `f:1:1+3 cel-name: there is no variable "foo" (here you have tool, args, meta, client, server, now, elapsed)
+f:1:1+5 cel-type: retry: expected bool, got string
+f:1:1+5 cel-phase: ` + "`error`" + ` is not known before the call; here you have tool, args, meta, client, server, now (max_retries is decided before the call)
+f:1:4+1 cel-syntax: the expression ends too early
+f:1:14+3 cel-name: there is no variable "bar" (here you have tool, args, meta, client, server, now)`
+	if got := strings.TrimSpace(text(findings)); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
+func TestCompileTellsOfAVariableThatComesTooLateBesideAnotherFault(t *testing.T) {
+	for _, tc := range []struct {
+		rule schema.Rule
+		want string
+	}{
+		{newRule("r", `error.transient && tool.nmae == "x"`, schema.MaxRetries, int64(1)),
+			"f:1:1+5 cel-phase: `error` is not known before the call; here you have tool, args, meta, client, server, now (max_retries is decided before the call)\n" +
+				`f:1:25+4 cel-field: tool has no field "nmae" (did you mean "name"?)`},
+		{newRule("r", "", schema.Retry, code(`tool.name + 1 == "x" && result.ok`)),
+			`f:1:11+1 cel-type: + does not take string and int (convert the other side with string(…))` + "\n" +
+				"f:1:25+6 cel-phase: `result` is not known after a failed attempt; here you have tool, args, meta, client, server, now, error, attempt, elapsed (retry is decided after a failed attempt)"},
+		{newRule("r", "", schema.Retry, code(`args.list.exists(result, result.nmae + tool.readOnly)`)),
+			`f:1:38+1 cel-type: + does not take dyn and bool`},
+	} {
+		_, findings := Compile(newServer(tc.rule))
+		if got := strings.TrimSpace(text(findings)); got != tc.want {
+			t.Errorf("got\n%s\nwant\n%s", got, tc.want)
+		}
 	}
 }
 

@@ -27,6 +27,11 @@ func Lint(s *schema.Server, p *Policy, tools []ToolInfo) schema.Findings {
 	if s == nil || p == nil || len(p.rules) != len(s.Rules) {
 		return nil
 	}
+	return lintOpen(s, p, tools, nil)
+}
+
+// lintOpen is [Lint] where other rules, which are not among those of the server, may state the decisions that are open.
+func lintOpen(s *schema.Server, p *Policy, tools []ToolInfo, open map[schema.Decision]bool) schema.Findings {
 	l, err := newLinter(s, p, tools, "")
 	if err != nil {
 		return nil
@@ -34,9 +39,15 @@ func Lint(s *schema.Server, p *Policy, tools []ToolInfo) schema.Findings {
 	l.conditions()
 	l.shadows()
 	l.costs()
-	l.retries()
-	l.times()
-	l.caches()
+	if !asksAny(open, schema.Retry, schema.RetryUnsafe, schema.MaxRetries, schema.ForwardKey, schema.Deny, schema.IdempotencyKey, schema.BreakerFailure) {
+		l.retries()
+	}
+	if !asksAny(open, schema.CallTimeout, schema.TotalTimeout, schema.MaxRetries, schema.BreakerScope) {
+		l.times()
+	}
+	if !asksAny(open, schema.CacheTTL, schema.CacheKey, schema.Deny) {
+		l.caches()
+	}
 	l.keys()
 	l.scopes()
 	if tools != nil {
@@ -89,6 +100,9 @@ type lintRule struct {
 	dead     bool // a finding says so already
 	tried    bool // covered is set
 	covered  []*space
+
+	narrowing *narrowing
+	parts     []part // see conjuncts; nil = not taken apart yet
 }
 
 type lintSetting struct {

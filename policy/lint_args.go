@@ -36,6 +36,16 @@ func (l *linter) arguments() {
 				g.check(s.expr.tree.Expr(), present, nil)
 				l.reads(r, s, s.text, s.expr.tree, g.found, tools, seen)
 			}
+			if s.expr == nil {
+				for _, item := range l.dropped(s) {
+					if item.args != nil {
+						g := guardWalk{}
+						g.check(item.args, present, nil)
+						l.reads(r, s, item.text, item.tree, g.found, tools, seen)
+					}
+				}
+			}
+			l.droppedArguments(s)
 		}
 	}
 }
@@ -107,14 +117,18 @@ func (l *linter) noArgument(x *schema.Expr, tree *ast.AST, rd *read, step int, f
 	} else if i := strings.Index(x.Text[start:end], "."+rd.path[step]); i >= 0 {
 		pos = placeSpan(x, start+i+1, start+i+1+len(rd.path[step]))
 	}
-	hint := suggest(rd.path[step], candidates)
-	if hint == "" {
-		hint = "there are " + listed(candidates)
-		if len(candidates) == 0 {
-			hint = "it takes none"
-		}
+	l.report(schema.Warning, LintNoArgument, pos, argumentHint(rd.path[step], candidates), "%s no argument %q", haveWords(tools), strings.TrimPrefix(full, "args."))
+}
+
+// argumentHint says what a name may have been meant to be.
+func argumentHint(name string, candidates []string) string {
+	if hint := suggest(name, candidates); hint != "" {
+		return hint
 	}
-	l.report(schema.Warning, LintNoArgument, pos, hint, "%s no argument %q", haveWords(tools), strings.TrimPrefix(full, "args."))
+	if len(candidates) == 0 {
+		return "it takes none"
+	}
+	return "there are " + listed(candidates)
 }
 
 // haveWords names tools with their verb.

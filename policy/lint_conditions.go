@@ -59,6 +59,8 @@ func (l *linter) condition(r *lintRule, s *lintSetting, x *schema.Expr, e *expre
 				return // it stands for one that is faulty, and reported
 			}
 			l.report(schema.Note, LintNever, whole(x), "remove the rule when it is no longer wanted", "rule %q is switched off", r.name)
+		} else {
+			l.report(schema.Note, LintAlways, whole(x), "leave the when out", "rule %q holds for every call", r.name)
 		}
 		return
 	}
@@ -77,6 +79,7 @@ func (l *linter) condition(r *lintRule, s *lintSetting, x *schema.Expr, e *expre
 		}
 		found[p] = t
 	})
+	l.narrow(p, domain, found)
 	l.constant(r, s, x, e, p, found, isBool, true)
 }
 
@@ -109,6 +112,9 @@ func (l *linter) reportConstant(r *lintRule, s *lintSetting, x *schema.Expr, p *
 		what, always, never = string(s.decision()), fmt.Sprintf("write %s: true if that is meant", s.decision()), fmt.Sprintf("write %s: false if that is meant", s.decision())
 	}
 	pos := placeOf(x, p.tree, p.expr)
+	if p.op == "" && p.leaf.atom != nil && p.leaf.atom.subject == "attempt" {
+		always, never = "attempt counts from 1", "attempt counts from 1"
+	}
 	if t == mayHold {
 		l.report(schema.Warning, LintAlways, pos, always, "%s is true for every call", what)
 		return

@@ -2,6 +2,7 @@ package policy
 
 import (
 	"github.com/google/cel-go/checker"
+	"github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/common/types"
 
 	"github.com/bentabol/mcp-retry/schema"
@@ -35,7 +36,7 @@ func (l *linter) cost(what string, x *schema.Expr, e *expression) {
 	if !analyse(e.tree, e.text).costly {
 		return // it is not counted
 	}
-	estimate, err := checker.Cost(e.tree, sizes{})
+	estimate, err := checker.Cost(e.tree, sizes{words: loopedWords(e.tree.Expr())})
 	if err != nil || estimate.Max <= costLimit {
 		return
 	}
@@ -61,10 +62,46 @@ func uintText(n uint64) string {
 }
 
 // sizes estimates what CEL's own estimator does not know.
-type sizes struct{}
+type sizes struct {
+	words map[string]uint64 // the longest that a loop's variable can be, by its name
+}
+
+// loopedWords are the variables of loops over texts that stand in the expression, with the length of the longest.
+func loopedWords(e ast.Expr) map[string]uint64 {
+	words, others := map[string]uint64{}, map[string]bool{}
+	visit(e, func(e ast.Expr) bool {
+		if e.Kind() != ast.ComprehensionKind {
+			return true
+		}
+		loop := e.AsComprehension()
+		name, list := loop.IterVar(), loop.IterRange()
+		if loop.HasIterVar2() || list.Kind() != ast.ListKind {
+			others[name] = true
+			return true
+		}
+		for _, item := range list.AsList().Elements() {
+			text, ok := stringLiteral(item)
+			if !ok {
+				others[name] = true
+				break
+			}
+			words[name] = max(words[name], uint64(len(text)))
+		}
+		return true
+	})
+	for name := range others {
+		delete(words, name)
+	}
+	return words
+}
 
 // EstimateSize implements checker.CostEstimator.
-func (sizes) EstimateSize(element checker.AstNode) *checker.SizeEstimate {
+func (s sizes) EstimateSize(element checker.AstNode) *checker.SizeEstimate {
+	if e := element.Expr(); e != nil && e.Kind() == ast.IdentKind {
+		if longest, ok := s.words[e.AsIdent()]; ok {
+			return &checker.SizeEstimate{Min: 0, Max: longest}
+		}
+	}
 	limit := uint64(usualItems)
 	if t := element.Type(); t != nil && (t.Kind() == types.StringKind || t.Kind() == types.BytesKind) {
 		limit = usualChars

@@ -22,7 +22,8 @@ const (
 
 	// Time.
 
-	LintWorstCase = "worst-case-time" // warning: of the attempts fewer than half, or no second one, fit into total_timeout; a note if some do not fit
+	LintAboveBound = "above-bound"     // warning: a duration longer than what bounds it: an expression's value, or max_wait above total_timeout
+	LintWorstCase  = "worst-case-time" // warning: of the attempts fewer than half, or no second one, fit into total_timeout; a note if some do not fit
 
 	// Cache.
 

@@ -5,6 +5,7 @@ import (
 
 	"github.com/google/cel-go/cel"
 	"github.com/google/cel-go/common/ast"
+	"github.com/google/cel-go/common/operators"
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
 )
@@ -15,7 +16,9 @@ type leaf struct {
 	uses    facet
 	title   bool // reads tool.title
 	vars    varSet
-	opaque  bool // reads error.code other than by comparing it with numbers
+	opaque  bool  // reads error.code other than by comparing it with numbers
+	content bool  // asks more of the result than whether it is an error
+	atom    *atom // nil = it is like no other
 	memo    map[uint64]truth
 	sampled map[*Failure]truth // by specimen
 }
@@ -40,6 +43,7 @@ func (l *linter) leaf(tree *ast.AST, e ast.Expr) *leaf {
 	}
 	if text != "" {
 		l.leaves[text] = out
+		out.atom = atomOf(tree, e)
 	}
 	return out
 }
@@ -59,6 +63,10 @@ func (w *lookCloser) walk(e ast.Expr) {
 		case ast.ComprehensionKind:
 			w.costly = true
 		case ast.CallKind:
+			if isErrorOnly(e) {
+				w.leaf.vars |= varResult
+				return false
+			}
 			if _, ok := guards[e.AsCall().FunctionName()]; ok {
 				w.costly = true
 			}
@@ -68,6 +76,10 @@ func (w *lookCloser) walk(e ast.Expr) {
 				return false
 			}
 		case ast.SelectKind:
+			if isErrorOnly(e) {
+				w.leaf.vars |= varResult
+				return false
+			}
 			operand := e.AsSelect().Operand()
 			if operand.Kind() != ast.IdentKind {
 				break
@@ -77,6 +89,7 @@ func (w *lookCloser) walk(e ast.Expr) {
 			w.leaf.opaque = w.leaf.opaque || field == facetCode
 			w.leaf.title = w.leaf.title || operand.AsIdent() == "tool" && e.AsSelect().FieldName() == "title"
 		case ast.IdentKind:
+			w.leaf.content = w.leaf.content || e.AsIdent() == "result"
 			for _, v := range variables {
 				if v.Name == e.AsIdent() {
 					w.leaf.vars |= v.set
@@ -86,6 +99,28 @@ func (w *lookCloser) walk(e ast.Expr) {
 		return true
 	})
 }
+
+// isErrorOnly reports whether an expression asks of the result but whether there is one, and whether it is an error.
+func isErrorOnly(e ast.Expr) bool {
+	isResult := func(e ast.Expr) bool { return e.Kind() == ast.IdentKind && e.AsIdent() == "result" }
+	if path := selects(e); len(path) == 2 {
+		return path[0] == "result" && path[1] == "isError"
+	}
+	if e.Kind() != ast.CallKind || len(e.AsCall().Args()) != 2 {
+		return false
+	}
+	args := e.AsCall().Args()
+	switch e.AsCall().FunctionName() {
+	case operators.Equals, operators.NotEquals:
+		return isResult(args[0]) && isNull(args[1]) || isResult(args[1]) && isNull(args[0])
+	case operators.In:
+		name, _ := stringLiteral(args[0])
+		return name == "isError" && isResult(args[1])
+	}
+	return false
+}
+
+func isNull(e ast.Expr) bool { return e.Kind() == ast.LiteralKind && e.AsLiteral() == types.NullValue }
 
 // ask evaluates a leaf in one world.
 func (l *linter) ask(f *leaf, sp *space, state, failure int) truth {

@@ -23,7 +23,7 @@ func (l *linter) names() {
 				r.dead = true
 				if !seen[r.tools] {
 					seen[r.tools] = true
-					l.noTool(r.src.Pos, r.tools)
+					l.noTool(r.src.ToolsAt, r.tools)
 				}
 				continue
 			}
@@ -75,11 +75,13 @@ func (l *linter) literalNames(r *lintRule) (missing bool) {
 		s := &r.settings[i]
 		if s.expr != nil {
 			look(s.text, s.expr.tree)
-		} else if list, ok := s.literal.([]invalidation); ok {
-			for _, item := range list {
-				if !l.exists(item.tool) {
-					l.report(schema.Warning, LintNoTool, s.src.Pos, l.nearestTool(item.tool), "invalidates: %q matches no tool of the server", item.tool)
-				}
+		}
+		for _, item := range l.dropped(s) {
+			if item.args != nil && s.expr == nil {
+				look(item.text, item.tree)
+			}
+			if item.tool != "" && !l.exists(item.tool) {
+				l.report(schema.Warning, LintNoTool, item.pos, l.nearestTool(item.tool), "invalidates: %q matches no tool of the server", item.tool)
 			}
 		}
 	}

@@ -151,6 +151,9 @@ func placeSpan(x *schema.Expr, start, end int) schema.Pos {
 	for i := min(end, len(x.Text)); i > start; i-- {
 		if last := x.Place(i - 1); last.Line == pos.Line && last.Col >= pos.Col {
 			pos.Len = last.Col - pos.Col + 1
+			if next := x.Place(i); next.Line == last.Line && next.Col > last.Col {
+				pos.Len = next.Col - pos.Col // the last is an escape, which is longer than what it stands for
+			}
 			break
 		}
 	}

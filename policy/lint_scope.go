@@ -217,7 +217,7 @@ func (l *linter) countsAnswers(s *lintSetting) {
 	for _, sp := range spaces {
 		for state := range sp.states {
 			for _, c := range l.contributions(askBreakerFailure, sp, state, e) {
-				if c.setting == s && c.value == mayHold && l.trueForAnyText(c) {
+				if c.setting == s && c.value&mayHold != 0 && l.trueForAnyText(c) {
 					found = true
 				}
 			}
@@ -229,25 +229,39 @@ func (l *linter) countsAnswers(s *lintSetting) {
 	}
 }
 
-// trueForAnyText reports whether the rule counts an error of a tool of which nothing else is known.
+// trueForAnyText reports whether the rule counts an error of a tool of which no more is known.
 func (l *linter) trueForAnyText(c contribution) bool {
-	value := mayHold
-	if c.setting.value != nil {
-		value = l.sampled(c.setting.value, anyTool)
-	}
-	return l.sampled(c.rule.cond, anyTool).and(value)&mayHold != 0 && l.sampledUnknown(c.rule.cond).and(l.sampledUnknown(c.setting.value))&mayHold != 0
+	return l.answered(c.rule.cond, mayFail)&mayHold != 0 && l.answered(c.setting.value, anything) == mayHold
 }
 
-// sampledUnknown is sampled for an error of a tool whose text is not known: a part that needs it counts as false.
-func (l *linter) sampledUnknown(p *proposition) truth {
+// anAnswer is the result of a call that failed in the tool.
+var anAnswer = []byte(`{"isError":true}`)
+
+// answered is what a proposition comes to for a result with isError of which no more is known: a part that asks for more of it
+// comes to unclear.
+func (l *linter) answered(p *proposition, unclear truth) truth {
 	if p == nil {
 		return mayHold
 	}
 	e := l.failure("tool", "answered")
 	return p.holds(func(f *leaf) truth {
-		t := l.ask(f, l.any, 0, e)
-		if t == anything && f.vars&varError != 0 {
-			return mayFail
+		if f.vars&varResult == 0 {
+			t := l.ask(f, l.any, 0, e)
+			if t == anything && f.vars&varError != 0 {
+				return unclear
+			}
+			return t
+		}
+		if f.content {
+			return unclear
+		}
+		c := &l.call
+		c.enter(0, anyTool, anAnswer, 1, 0)
+		l.unknown = append(append(l.unknown[:0], unknownBefore...), unknownText...)
+		l.unknown = append(l.unknown, unknownName, unknownTitle, unknownTool)
+		t := f.eval(c, l.unknown)
+		if t == anything {
+			return unclear
 		}
 		return t
 	})

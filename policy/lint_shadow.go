@@ -17,14 +17,14 @@ func (l *linter) shadows() {
 		if r.builtin {
 			break
 		}
-		var dead []int
-		var by *lintRule
+		var dead []shadowed
 		if !r.dead {
+			r.narrowing = l.narrowed(r)
 			for j := range r.settings {
 				s := &r.settings[j]
-				if over := l.shadowedBy(above[shadowKey{r.owner, s.ask}], r, s); over != nil {
-					dead = append(dead, j)
-					by = over
+				if by := l.shadowedBy(above[shadowKey{r.owner, s.ask}], r, s); by.rule != nil {
+					by.setting = s
+					dead = append(dead, by)
 				}
 			}
 		}
@@ -32,14 +32,12 @@ func (l *linter) shadows() {
 		case len(dead) == 0:
 		case len(dead) == len(r.settings):
 			r.dead = true
-			l.report(schema.Warning, LintShadowed, r.src.Pos, "move it above that rule, or remove one of the two",
-				"rule %q never decides anything: %s", r.name, decides(by, ""))
+			l.report(schema.Warning, LintShadowed, r.src.Pos, r.instead(dead[len(dead)-1]),
+				"rule %q never decides anything: %s", r.name, dead[len(dead)-1].decides("all of it"))
 		default:
-			for _, j := range dead {
-				s := &r.settings[j]
-				over := l.shadowedBy(above[shadowKey{r.owner, s.ask}], r, s)
-				l.report(schema.Warning, LintShadowed, s.src.Pos, "move the rule above that one, or remove one of the two",
-					"%s of rule %q never counts: %s", s.decision(), r.name, decides(over, string(s.decision())))
+			for _, by := range dead {
+				l.report(schema.Warning, LintShadowed, by.setting.src.Pos, "move the rule above "+by.those("one"),
+					"%s of rule %q never counts: %s", by.setting.decision(), r.name, by.decides("that"))
 			}
 		}
 		for j := range r.settings {
@@ -78,61 +76,88 @@ type shade struct {
 	sure       bits     // worlds in which it surely holds; nil = none, or all if it has no condition
 }
 
-func decides(by *lintRule, decision string) string {
-	if decision == "" {
-		decision = "all of it"
-	} else {
-		decision = "that"
+// shadowed is a setting and the rule that decides in its place, which is the last of several where none does alone.
+type shadowed struct {
+	rule    *lintRule
+	several bool
+	setting *lintSetting
+}
+
+func (by shadowed) those(one string) string {
+	if by.several {
+		return "those rules, or remove it"
 	}
+	return "that " + one + ", or remove one of the two"
+}
+
+// instead is what to do about a rule of which nothing counts.
+func (r *lintRule) instead(by shadowed) string {
+	if strings.Contains(r.src.Origin, ".policy") {
+		return "move it above " + by.those("rule")
+	}
+	return "let that rule hold for less, or remove one of the two" // what a rule decides goes before what settings do
+}
+
+// decides says that the rule decides it in the place of another.
+func (by shadowed) decides(it string) string {
+	r := by.rule
 	when := "whenever this one holds"
-	if by.cond == nil {
+	if r.cond == nil {
 		when = "for every call"
-		if by.tools != "" {
-			when = fmt.Sprintf("for every call of %q", by.tools)
+		if r.tools != "" {
+			when = fmt.Sprintf("for every call of %q", r.tools)
 		}
 	}
 	line := ""
-	if by.src.Pos.Line > 0 {
-		line = fmt.Sprintf(" (line %d)", by.src.Pos.Line)
+	if r.src.Pos.Line > 0 {
+		line = fmt.Sprintf(" (line %d)", r.src.Pos.Line)
 	}
-	return fmt.Sprintf("rule %q%s above it decides %s %s", by.name, line, decision, when)
+	if by.several {
+		return fmt.Sprintf("rules above it, of which %q%s is the last, decide %s %s", r.name, line, it, when)
+	}
+	return fmt.Sprintf("rule %q%s above it decides %s %s", r.name, line, it, when)
 }
 
 // settles reports whether the setting leaves nothing for later rules to say when its rule holds, whatever it comes to.
 func settles(s *lintSetting) bool {
-	if s.ask == askDeny {
-		return false // of any rule
-	}
 	if s.expr == nil {
 		return s.final() && !saysNothing(s.setting)
 	}
 	switch s.ask {
-	case askRetry, askRetryUnsafe, askCacheTTL, askStaleIfError, askBreakerScope, askRateLimitKey, askEffects:
+	case askRetry, askRetryUnsafe, askCacheTTL, askStaleIfError, askBreakerScope, askRateLimitKey, askEffects, askBreakerFailure:
 		return true // one that fails decides too
 	}
 	return false // null, or a failure, asks the next
 }
 
 // shadowedBy returns a rule above that, alone or with others, decides whenever r holds.
-func (l *linter) shadowedBy(above []*shade, r *lintRule, s *lintSetting) *lintRule {
-	if s.ask == askDeny {
-		return nil
-	}
+func (l *linter) shadowedBy(above []*shade, r *lintRule, s *lintSetting) shadowed {
 	var mine []string
 	var open bits
+	var several bool
+	var together []*shade
 	for _, sh := range above {
 		if !covers(sh.rule.tools, r.tools) {
 			continue
 		}
 		if sh.rule.cond == nil {
-			return sh.rule
+			return shadowed{rule: sh.rule}
 		}
 		if r.cond != nil {
 			if mine == nil {
 				mine = l.leafTexts(r.cond)
 			}
 			if len(sh.conditions) > 0 && containsAll(mine, sh.conditions) {
-				return sh.rule
+				return shadowed{rule: sh.rule}
+			}
+		}
+		if r.narrowing != nil {
+			all, some := r.narrowing.within(sh.rule)
+			if all && l.implies(r.narrowing.cond, sh.rule.cond, l.anyDomain(s.phases)) {
+				return shadowed{rule: sh.rule}
+			}
+			if some && len(together) < maxTogether {
+				together = append(together, sh)
 			}
 		}
 		if sh.sure == nil {
@@ -146,16 +171,24 @@ func (l *linter) shadowedBy(above []*shade, r *lintRule, s *lintSetting) *lintRu
 				}
 			}
 		}
-		left := uint64(0)
+		left, fewer := uint64(0), false
 		for i := range open {
+			fewer = fewer || open[i]&sh.sure[i] != 0
 			open[i] &^= sh.sure[i]
 			left |= open[i]
 		}
 		if left == 0 {
-			return sh.rule
+			return shadowed{rule: sh.rule, several: several}
+		}
+		several = several || fewer
+	}
+	if len(together) > 1 {
+		last := together[len(together)-1].rule
+		if l.implies(r.narrowing.cond, anyOf(together), l.anyDomain(s.phases)) {
+			return shadowed{rule: last, several: true}
 		}
 	}
-	return nil
+	return shadowed{}
 }
 
 // leafTexts are the texts of the parts of a condition that all must hold, sorted; nil if one of them has no text.

@@ -24,16 +24,19 @@ func (l *linter) times() {
 			continue
 		}
 		seen[name] = true
-		plan := l.policy.For(name)
+		plan := l.policy.For(name).byName()
 		l.worstCase(name, plan)
 		l.jitter(name, plan)
 		l.breakerInOneCall(name, plan)
+		l.waitForTurn(name, plan)
 	}
+	l.cut()
 	l.stale()
+	l.tooLong()
 }
 
 // depends reports whether the plan leaves the decision to each call.
-func (pl *Plan) depends(ask int) bool {
+func (pl *table) depends(ask int) bool {
 	for i := range pl.asks {
 		if pl.asks[i].ask == ask {
 			return true
@@ -72,7 +75,7 @@ func of(name string) string {
 }
 
 // worstCase compares the longest that the attempts of a call may take with total_timeout.
-func (l *linter) worstCase(name string, plan *Plan) {
+func (l *linter) worstCase(name string, plan *table) {
 	b := &plan.base
 	total := l.stated(askTotalTimeout, name)
 	if total == nil || b.MaxRetries == 0 || b.Effects == EffectsUnsafe || plan.depends(askTotalTimeout) || plan.depends(askCallTimeout) || plan.depends(askMaxRetries) {
@@ -107,7 +110,7 @@ func (l *linter) worstCase(name string, plan *Plan) {
 	} else if 2*fit < attempts {
 		level, much = schema.Warning, fmt.Sprintf(": only %d of them fit", fit)
 	}
-	if fit == 0 {
+	if b.CallTimeout >= limit {
 		return // timeout-order
 	}
 	l.report(level, LintWorstCase, total.src.Pos, fmt.Sprintf("raise total_timeout to %s, or lower call_timeout or max_retries", ceiling(sum)),
@@ -136,7 +139,7 @@ func brief(d time.Duration) string {
 }
 
 // jitter reports retries whose waits are the same for all.
-func (l *linter) jitter(name string, plan *Plan) {
+func (l *linter) jitter(name string, plan *table) {
 	b := &plan.base
 	s := l.stated(askJitter, name)
 	if s == nil || b.Backoff.Jitter > 0 || b.Backoff.Base == 0 || b.MaxRetries == 0 && !plan.depends(askMaxRetries) {
@@ -146,7 +149,7 @@ func (l *linter) jitter(name string, plan *Plan) {
 }
 
 // breakerInOneCall reports a breaker that the attempts of a single call open.
-func (l *linter) breakerInOneCall(name string, plan *Plan) {
+func (l *linter) breakerInOneCall(name string, plan *table) {
 	b := &plan.base
 	if plan.depends(askMaxRetries) || b.Breaker.Threshold == 0 || b.MaxRetries+1 <= b.Breaker.Threshold || b.BreakerScope == "" && !plan.depends(askBreakerScope) {
 		return
@@ -164,6 +167,76 @@ func (l *linter) breakerInOneCall(name string, plan *Plan) {
 	}
 	l.report(level, LintBreakerOneCall, s.src.Pos, fmt.Sprintf("raise failure_threshold above %d, or lower max_retries", b.MaxRetries+1),
 		"one call%s makes up to %d attempts, and %d failures open the breaker: %s, and other calls are shut out", of(name), b.MaxRetries+1, b.Breaker.Threshold, never)
+}
+
+// cut reports a call_timeout that holds for some calls and is longer than total_timeout. One that holds for all of a tool's is an error
+// of the file (timeout-order).
+func (l *linter) cut() {
+	for i := range l.rules {
+		r := &l.rules[i]
+		if r.builtin || r.dead {
+			continue
+		}
+		for j := range r.settings {
+			s := &r.settings[j]
+			call, ok := s.literal.(time.Duration)
+			if s.ask != askCallTimeout || !ok || s.expr != nil || s == l.stated(askCallTimeout, r.tools) {
+				continue
+			}
+			if total := l.totalFor(r); total != nil && call > total.literal.(time.Duration) {
+				l.report(schema.Warning, LintAboveBound, s.src.Pos, "lower call_timeout, or state a longer total_timeout beside it",
+					"a call_timeout of %s is cut to the total_timeout of %s (line %d)", brief(call), brief(total.literal.(time.Duration)), total.src.Pos.Line)
+			}
+		}
+	}
+}
+
+// totalFor returns the total_timeout that the file states for every call that a rule holds for, or nil if it depends on more.
+func (l *linter) totalFor(rule *lintRule) *lintSetting {
+	for i := range l.rules {
+		r := &l.rules[i]
+		for j := range r.settings {
+			s := &r.settings[j]
+			if s.ask != askTotalTimeout || r.tools != "" && rule.tools != "" && !Match(r.tools, rule.tools) && !Match(rule.tools, r.tools) {
+				continue
+			}
+			_, isLiteral := s.literal.(time.Duration)
+			if r.builtin || !isLiteral || s.expr != nil || r != rule && (r.cond != nil || r.tools != "" && !Match(r.tools, rule.tools)) {
+				return nil
+			}
+			return s
+		}
+	}
+	return nil
+}
+
+// waitForTurn reports a max_wait of a rate limit that total_timeout cuts short.
+func (l *linter) waitForTurn(name string, plan *table) {
+	s := l.stated(askLimit, name)
+	if s == nil || plan.depends(askTotalTimeout) || plan.depends(askCallTimeout) || plan.depends(askMaxRetries) {
+		return
+	}
+	if limit, ok := s.literal.(*RateLimit); ok && limit.MaxWait > plan.base.TotalTimeout {
+		l.report(schema.Warning, LintAboveBound, s.src.Pos, "lower max_wait, or raise total_timeout",
+			"a max_wait of %s is cut to the total_timeout%s of %s", brief(limit.MaxWait), of(name), brief(plan.base.TotalTimeout))
+	}
+}
+
+// tooLong reports durations that an expression may come to and that no file could state.
+func (l *linter) tooLong() {
+	for i := range l.rules {
+		for j := range l.rules[i].settings {
+			s := &l.rules[i].settings[j]
+			if s.expr == nil || questions[s.ask].form != formDuration || s.ask == askStaleIfError { // which has a bound of its own
+				continue
+			}
+			for _, d := range durations(branches(s.expr.tree.Expr())...) {
+				if err := withinBounds(s.decision(), d.value); err != nil {
+					l.report(schema.Warning, LintAboveBound, placeOf(s.text, s.expr.tree, d.expr), "", "%s: %v", s.decision(), err)
+				}
+			}
+		}
+	}
 }
 
 // longStale is how old an answer may become under stale_if_error before it is asked whether that is meant.
@@ -191,7 +264,7 @@ func (l *linter) stale() {
 }
 
 func (l *linter) staleLiterals(s *lintSetting) {
-	for _, d := range durations(s.expr.tree.Expr()) {
+	for _, d := range durationsWithin(s.expr.tree.Expr()) {
 		if d.value > longStale {
 			l.report(schema.Warning, LintStaleLong, placeOf(s.text, s.expr.tree, d.expr), "24h or less",
 				"an answer that is %s past its time may stand in for an error, and nobody sees that it is old", brief(d.value))

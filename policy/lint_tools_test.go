@@ -31,12 +31,33 @@ func TestLintWithASnapshotKnowsTheTools(t *testing.T) {
       - name: b
         when: tool.name == "create_issue"
         invalidates: ["get_*", "list_issues"]`, `
-6:17+12 warning[no-such-tool] "serch_*" matches no tool of the server (did you mean "search_*"?)
-7:18+12 warning[no-such-tool] "delete_*" matches no tool of the server (it has "create_issue", "get_issue", "search_issues" and 2 more)
+6:7+7 warning[no-such-tool] "serch_*" matches no tool of the server (did you mean "search_*"?)
+7:7+8 warning[no-such-tool] "delete_*" matches no tool of the server (it has "create_issue", "get_issue", "search_issues" and 2 more)
 10:42+10 warning[no-such-tool] "get_isue" matches no tool of the server (did you mean "get_issue"?)
 10:73+9 warning[no-such-tool] "creat_*" matches no tool of the server (did you mean "create_*"?)
 10:108+6 warning[no-such-tool] "find" matches no tool of the server (it has "create_issue", "get_issue", "search_issues" and 2 more)
-14:9+11 warning[no-such-tool] invalidates: "list_issues" matches no tool of the server (it has "create_issue", "get_issue", "search_issues" and 2 more)`},
+14:32+13 warning[no-such-tool] invalidates: "list_issues" matches no tool of the server (it has "create_issue", "get_issue", "search_issues" and 2 more)`},
+		{"what invalidates names, each item at its place", `
+    policy:
+      - name: a
+        when: tool.name == "create_issue"
+        invalidates:
+          - get_isue
+          - {tool: get_issue, args: '{"numbr": 3, "repo": args.repo}'}
+          - tool: search_issues
+            args: |
+              {"query": args.titel,
+               "sort": args.labels}
+      - name: b
+        when: tool.name == "create_issue" && args.title == "x"
+        invalidates: '[{"tool": "get_isue"}, {"tool": "get_issue", "args": {"nmber": 1, "repo": args.repo}}, "list_*"]'`, `
+8:13+8 warning[no-such-tool] invalidates: "get_isue" matches no tool of the server (did you mean "get_issue"?)
+9:39+7 warning[no-such-argument] "get_issue" has no argument "numbr" (did you mean "number"?)
+12:30+5 warning[no-such-argument] "create_issue" has no argument "titel" (did you mean "title"?)
+13:24+11 warning[args-unguarded] a call of "create_issue" may leave out args.labels: then the expression fails, and invalidates falls to its careful side (write has(args.labels) && …, or args.?labels.orValue(…))
+16:33+10 warning[no-such-tool] invalidates: "get_isue" matches no tool of the server (did you mean "get_issue"?)
+16:77+7 warning[no-such-argument] "get_issue" has no argument "nmber" (did you mean "number"?)
+16:110+8 warning[no-such-tool] invalidates: "list_*" matches no tool of the server (it has "create_issue", "get_issue", "search_issues" and 2 more)`},
 		{"a rule that holds for no tool", `
     policy:
       - name: a

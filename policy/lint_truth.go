@@ -81,6 +81,20 @@ func (p *proposition) holds(ask func(*leaf) truth) truth {
 	return ask(p.leaf)
 }
 
+// combine is what an operator makes of its parts.
+func combine(op string, kids []truth) truth {
+	switch op {
+	case operators.LogicalAnd:
+		return kids[0].and(kids[1])
+	case operators.LogicalOr:
+		return kids[0].or(kids[1])
+	case operators.LogicalNot:
+		return kids[0].not()
+	default:
+		return kids[0].choose(kids[1], kids[2])
+	}
+}
+
 // leaves calls f for every leaf.
 func (p *proposition) leaves(f func(*proposition)) {
 	if p.op == "" {
@@ -164,6 +178,7 @@ func (l *linter) over(p *proposition, sp *space, each func(*proposition, *outcom
 		for i, k := range p.kids {
 			kids[i] = l.over(k, sp, each)
 		}
+		answers := make([]truth, len(kids))
 		get := func(k, i int) truth {
 			var t truth
 			if kids[k].hold.has(i) {
@@ -178,16 +193,10 @@ func (l *linter) over(p *proposition, sp *space, each func(*proposition, *outcom
 			return t
 		}
 		for i := range n {
-			switch p.op {
-			case operators.LogicalAnd:
-				o.set(i, get(0, i).and(get(1, i)))
-			case operators.LogicalOr:
-				o.set(i, get(0, i).or(get(1, i)))
-			case operators.LogicalNot:
-				o.set(i, get(0, i).not())
-			case operators.Conditional:
-				o.set(i, get(0, i).choose(get(1, i), get(2, i)))
+			for k := range kids {
+				answers[k] = get(k, i)
 			}
+			o.set(i, combine(p.op, answers))
 		}
 	}
 	if each != nil {

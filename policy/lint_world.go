@@ -323,13 +323,16 @@ func isField(e ast.Expr, owner, name string) bool {
 	return !s.IsTestOnly() && s.FieldName() == name && s.Operand().Kind() == ast.IdentKind && s.Operand().AsIdent() == owner
 }
 
-// unknownAlways are the patterns of what is unknown in every world.
-var unknownAlways = []*cel.AttributePatternType{
+// unknownBefore are the patterns of what is unknown in every world whatever came of the call.
+var unknownBefore = []*cel.AttributePatternType{
 	cel.AttributePattern("args"), cel.AttributePattern("meta"), cel.AttributePattern("client"), cel.AttributePattern("now"),
-	cel.AttributePattern("attempt"), cel.AttributePattern("elapsed"), cel.AttributePattern("result"),
+	cel.AttributePattern("attempt"), cel.AttributePattern("elapsed"),
 	cel.AttributePattern("server").QualString("title"), cel.AttributePattern("server").QualString("version"), cel.AttributePattern("server").QualString("protocol"),
 	cel.AttributePattern("error").QualString("data"), cel.AttributePattern("error").QualString("retry_after"),
 }
+
+// unknownAlways are the patterns of what is unknown in every world.
+var unknownAlways = append(slices.Clip(unknownBefore), cel.AttributePattern("result"))
 
 var (
 	unknownText = []*cel.AttributePatternType{

@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -35,6 +36,7 @@ type invalidation struct {
 	tool  string
 	fixed []byte      // canonical arguments that do not depend on the call; nil = none
 	args  *expression // arguments that do; nil = none
+	whole *expression // either; nil = none
 	text  *schema.Expr
 }
 
@@ -122,14 +124,14 @@ func (c *compiler) invalidations(q *question, v any) (any, error) {
 				continue
 			}
 			e := c.take(item.Args, q.phase.vars())
-			if e == nil || !c.checkPhase(item.Args, e, q) {
+			if !c.checkPhase(item.Args, q) || e == nil {
 				continue
 			}
 			if kind := e.result.Kind(); kind != types.MapKind && kind != types.DynKind {
 				c.report(place(item.Args, 0, tokensLen(item.Args.Text)), "cel-type", fmt.Sprintf("args: expected map, got %s", e.result), "")
 				continue
 			}
-			out[i].args = e
+			out[i].args, out[i].whole = e, e
 			if e.constant != nil {
 				fixed, err := toArgs(e.constant)
 				if err != nil {
@@ -158,10 +160,14 @@ func literalOf(q *question, v ref.Val) (any, error) {
 		text, answer, err := appendKey(nil, v)
 		return keyLiteral{answer, text}, err
 	case formDuration:
-		if isTimeout(q.decision) {
-			return toTimeout(v)
+		d, err := toDuration(v)
+		if err != nil {
+			return d, err
 		}
-		return toDuration(v)
+		if exact, ok := v.(types.Duration); ok {
+			d = exact.Duration
+		}
+		return d, withinBounds(q.decision, d)
 	case formCount:
 		return toCount(v)
 	case formBool:
@@ -180,8 +186,18 @@ func literalOf(q *question, v ref.Val) (any, error) {
 	return nil, fmt.Errorf("%s takes a plain value, not an expression", q.decision)
 }
 
-func isTimeout(d schema.Decision) bool {
-	return d == schema.CallTimeout || d == schema.TotalTimeout || d == schema.MaxCallTime
+// withinBounds complains of a duration that a file could not state for the decision.
+func withinBounds(decision schema.Decision, d time.Duration) error {
+	zero, most := schema.DurationBounds(decision)
+	switch {
+	case d < 0:
+		return errors.New("a duration cannot be negative")
+	case d == 0 && !zero:
+		return errors.New("a timeout must be more than 0")
+	case d > most:
+		return fmt.Errorf("it is at most %s, not %s", brief(most), brief(d))
+	}
+	return nil
 }
 
 // written is a literal as a message shows it.

@@ -168,14 +168,14 @@ func took(cand *candidate) *rule {
 }
 
 // observeBefore tells of everything that was decided before the first attempt.
-func (pl *Plan) observeBefore(c *Call, b *Before) {
+func (pl *Plan) observeBefore(c *Call, t *table, b *Before) {
 	for ask, by := range c.memo.deciders {
 		if questions[ask].phase == BeforeCall {
 			c.observe(pl, ask, by, b.value(ask))
 		}
 	}
 	if !b.CacheMayFill { // else it is asked once there is a result
-		c.observe(pl, askCacheTTL, took(pl.lookAtCache(c, b)), time.Duration(0))
+		c.observe(pl, askCacheTTL, took(t.lookAtCache(c, b)), time.Duration(0))
 	}
 }
 

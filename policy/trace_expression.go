@@ -18,8 +18,9 @@ import (
 
 // traced is an expression compiled so that it records the value of each of its parts.
 type traced struct {
-	program cel.Program
-	parts   []tracedPart
+	program   cel.Program
+	parts     []tracedPart
+	constants Constants
 }
 
 type tracedPart struct {
@@ -59,7 +60,7 @@ func trace(text string) *traced {
 	if err != nil {
 		return nil
 	}
-	t := &traced{program: program, parts: partsOf(checked.NativeRep(), text)}
+	t := &traced{program: program, parts: partsOf(checked.NativeRep(), text), constants: constantsOf(checked.NativeRep())}
 	tracedTexts.Store(text, t)
 	return t
 }

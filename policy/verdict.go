@@ -268,7 +268,7 @@ func (v *verdicts) total(tool string) (Verdict, bool) {
 	if a.answered {
 		return Verdict{Rule: a.rules(), Value: a.value()}, true
 	}
-	plan := v.policy.For(tool)
+	plan := v.policy.For(tool).byName()
 	if plan.computes {
 		return Verdict{Value: "depends on the call"}, true
 	}
