@@ -67,6 +67,9 @@ func (e *Engine) decide(op *operation) {
 	}
 	op.deadline = e.now.Add(min(d.TotalTimeout, d.MaxCallTime))
 	op.limit = e.now.Add(d.MaxCallTime)
+	if b := e.batch; b != nil {
+		b.until = earliest(b.until, op.deadline)
+	}
 }
 
 // denied reports whether policy refuses the call, and why.
@@ -217,6 +220,10 @@ func (e *Engine) followerTimedOut(c *call) {
 	op := c.op
 	if a := op.running; a != nil && (a.progressed || a.questions > 0) && e.now.Before(c.own.limit) {
 		e.timers.arm(&c.deadline, earliest(a.timer.at, c.own.limit)) // what carries the attempt on carries all who wait for it
+		if !a.timer.at.After(e.now) {                                // of several that are due, these would go round and round before it
+			e.timers.stop(&a.timer)
+			a.timer.fire(e)
+		}
 		return
 	}
 	op.calls = without(op.calls, c)

@@ -12,7 +12,7 @@ import (
 func (e *Engine) attempt(op *operation) {
 	d := op.decided
 	tried := op.attempts+op.resends > 0
-	if left := op.deadline.Sub(e.now); tried && left < minAttempt(d.CallTimeout) {
+	if tried && !e.timeFor(op, minAttempt(d.CallTimeout), endDeadline, &op.last) {
 		e.end(op, endDeadline)
 		return
 	}
@@ -29,7 +29,7 @@ func (op *operation) lastStart() time.Time {
 
 // launch sends the next attempt as soon as the server is up, and its turn has come.
 func (e *Engine) launch(op *operation) {
-	if !e.ready() {
+	if e.life.state != up {
 		if e.gone() {
 			op.resends = maxResends
 			e.undelivered(op, e.goneText())
@@ -71,7 +71,6 @@ func (e *Engine) permitted(op *operation) bool {
 
 // neverUp ends an operation for which the server did not come up in time.
 func (e *Engine) neverUp(op *operation) {
-	e.unqueue(op)
 	o := lost(kindSpawn, deliveryNotSent, CodeUnavailable, "it did not become ready in time")
 	if l := &e.life; l.state == down && l.detail != "" {
 		o.detail = "its last life ended (" + l.detail + ")"
@@ -80,10 +79,17 @@ func (e *Engine) neverUp(op *operation) {
 			o.failure.RetryAfter = wait
 		}
 	}
-	e.judgePermit(op, op.takePermit(), &o)
-	if op.attempts == 0 {
-		op.last = o
+	said := &o
+	if op.attempts > 0 {
+		said = &op.last
 	}
+	if e.handOver(op, endDeadline, said) {
+		e.timers.arm(&op.timer, op.deadline)
+		return
+	}
+	e.unqueue(op)
+	e.judgePermit(op, op.takePermit(), &o)
+	op.last = *said
 	e.end(op, endDeadline)
 }
 
@@ -151,13 +157,19 @@ func (op *operation) takePermit() permit {
 
 // patience is when a running attempt times out if nothing is heard of it.
 func (e *Engine) patience(a *attempt) time.Time {
+	a.idle = e.now.Add(a.op.decided.CallTimeout)
+	return a.bound()
+}
+
+// bound is the first of the moments at which one of its bounds ends a running attempt.
+func (a *attempt) bound() time.Time {
 	op := a.op
-	at := e.now.Add(op.decided.CallTimeout)
-	if !a.progressed && op.deadline.Before(at) {
-		at = op.deadline
+	at := earliest(op.limit, a.sent.Add(op.decided.MaxCallTime))
+	if a.questions > 0 {
+		return at
 	}
-	if op.limit.Before(at) {
-		at = op.limit
+	if at = earliest(at, a.idle); !a.progressed {
+		at = earliest(at, op.deadline)
 	}
 	return at
 }
@@ -174,22 +186,70 @@ func (e *Engine) attemptTimer(a *attempt) {
 		return
 	}
 	at := a.timer.at // not a moment more because we were late
-	waited, setting := at.Sub(a.sent), "call_timeout"
+	if a.overdue.IsZero() && e.goesOn(a, at) {
+		return
+	}
+	if e.takesBack && a.overdue.IsZero() {
+		e.takeBackOverdue(a, at)
+		return
+	}
+	if !a.overdue.IsZero() {
+		at = a.overdue // the host has not said what came of it
+	}
+	e.timedOut(a, at, true)
+}
+
+// goesOn lets an attempt run on for whose leader there is no more time, if one that has joined can wait longer.
+func (e *Engine) goesOn(a *attempt, at time.Time) bool {
+	op := a.op
+	if a.questions == 0 && !at.Before(a.idle) || !at.Before(a.sent.Add(op.decided.MaxCallTime)) {
+		return false // its own time is up
+	}
+	o := lost(kindTimeout, deliveryUnknown, CodeTimeout, "")
+	o.waited, o.detail = a.ranOut(at)
+	if !e.handOver(op, endDeadline, &o) {
+		return false
+	}
+	e.timers.arm(&a.timer, a.bound())
+	return true
+}
+
+// ranOut says how long was waited for an attempt that has run out of time, and which setting bounds that.
+func (a *attempt) ranOut(at time.Time) (waited time.Duration, setting string) {
+	op := a.op
+	waited, setting = at.Sub(a.sent), "call_timeout"
 	switch {
+	case a.questions > 0: // the other two stand still
+		waited, setting = at.Sub(op.admitted), "max_call_time"
 	case !a.progressed && waited >= op.decided.CallTimeout:
 	case !at.Before(op.limit):
 		waited, setting = at.Sub(op.admitted), "max_call_time"
+	case !at.Before(a.sent.Add(op.decided.MaxCallTime)): // those that have joined might wait longer, but not for this attempt
+		setting = "max_call_time"
 	case !a.progressed && !at.Before(op.deadline):
 		waited, setting = at.Sub(op.admitted), "total_timeout"
 	}
+	return waited, setting
+}
+
+// timedOut settles an attempt that has run out of time. If it was never written, it never will be.
+func (e *Engine) timedOut(a *attempt, at time.Time, written bool) {
+	op := a.op
 	hung := e.hung(a)
-	e.giveUp(a, !op.wantsLate(), "timed out")
 	o := lost(kindTimeout, deliveryUnknown, CodeTimeout, "")
-	o.detail, o.waited = setting, waited
-	e.settle(op, a, o)
-	if hung {
+	o.waited, o.detail = a.ranOut(at)
+	if written {
+		e.giveUp(a, !op.wantsLate(), "timed out")
+	} else {
+		o.failure.Delivery = deliveryNotSent
+		e.neverSent(a)
+	}
+	if hung { // a new life is no part of what the breaker waits for: the next trial begins it at once, this call's own retry, say
+		e.tell(a.permit, ignored, op.tool.Name)
+		a.permit = permit{}
 		e.retire("it has not said a word for " + roughly(e.now.Sub(e.life.heard)) + ", over several calls")
 	}
+	e.settle(op, a, o)
 }
 
 // hung reports whether the server has been silent for so long that only a new life can help: the breaker opened, its cooldown
@@ -243,7 +303,7 @@ func (e *Engine) cancelAtServer(a *attempt, why string) {
 	a.cancelled = true
 	mark := len(e.pieces)
 	e.pieces = append(e.pieces, cancelHead, e.number(a.id), cancelMiddle, []byte(why), cancelTail)
-	e.emit(ToServer, mark, e.life.gen, 0)
+	e.emitCancel(mark, a.id, a.overdue.IsZero())
 }
 
 var (
@@ -261,11 +321,18 @@ func (e *Engine) endAtBreaker(op *operation, b *breaker, wait time.Duration) {
 	e.end(op, endBreaker)
 }
 
-// endAtLimit ends an operation that a limit of ours has refused: with its last outcome if it had one, else saying so.
-func (e *Engine) endAtLimit(op *operation, endedBy, text string, wait time.Duration) {
-	if op.attempts == 0 && op.last.failure.Kind == "" {
-		op.last = lost(kindTransport, deliveryNotSent, CodeRateLimited, text)
-		op.last.failure.RetryAfter = wait
+// limited is what an operation has come to that a limit of ours has refused: its last outcome if it had one, else one that says so.
+func (op *operation) limited(text string, wait time.Duration) outcome {
+	if op.attempts > 0 || op.last.failure.Kind != "" {
+		return op.last
 	}
+	o := lost(kindTransport, deliveryNotSent, CodeRateLimited, text)
+	o.failure.RetryAfter = wait
+	return o
+}
+
+// endAtLimit ends an operation that a limit of ours has refused.
+func (e *Engine) endAtLimit(op *operation, endedBy string, o outcome) {
+	op.last = o
 	e.end(op, endedBy)
 }

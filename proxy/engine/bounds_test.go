@@ -151,3 +151,50 @@ func TestTheLogDoesNotRepeatAGiantID(t *testing.T) {
 		}
 	}
 }
+
+func TestIdsOfTheServersQuestionsAreBoundedTogether(t *testing.T) {
+	w := session(t, "max_message_bytes: 1MiB")
+	question := func(n int) string {
+		return `{"jsonrpc":"2.0","id":"` + strings.Repeat("x", 300<<10) + strconv.Itoa(n) + `","method":"roots/list"}`
+	}
+	for n := range 10 {
+		w.say(question(n))
+	}
+	if len(w.client) > 3 || len(w.client) == 0 {
+		t.Errorf("%d of them are open", len(w.client))
+	}
+	if len(w.server) != 10-len(w.client) || !strings.Contains(w.server[0], "too many") {
+		t.Errorf("%d were refused", len(w.server))
+	}
+}
+
+func TestAServerThatAsksWithoutEndAndReadsNothingIsRefusedOnlySoOften(t *testing.T) {
+	w := session(t, "")
+	asks := func() (refused int) {
+		w.client, w.server, w.tags = nil, nil, nil
+		for range 100_000 {
+			w.say(`{"jsonrpc":"2.0","id":1,"method":"x"}`)
+		}
+		for _, frame := range w.server {
+			refused += len(frame)
+		}
+		return refused
+	}
+	if n := asks(); n == 0 || n > 16<<20 {
+		t.Errorf("%d bytes were written to refuse it", n)
+	}
+	if n := asks(); n != 0 {
+		t.Errorf("%d bytes were written to refuse it again", n)
+	}
+	if n := w.logged("noise"); n != 1 {
+		t.Errorf("%d records say so", n)
+	}
+	w.client, w.server, w.tags = nil, nil, nil
+	w.call("1", "read", `{}`)
+	w.text(w.attempt(), "ok") // it has read all that came before
+	w.wantText("1", "ok")
+	w.say(`{"jsonrpc":"2.0","id":1,"method":"x"}`)
+	if len(w.server) != 1 {
+		t.Errorf("it is not refused any more: %s", w.server)
+	}
+}

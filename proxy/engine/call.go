@@ -19,7 +19,7 @@ type call struct {
 	seq        uint64     // order of admission
 	own        *operation // what policy decided of it
 	op         *operation // what it waits for: its own, or the one it joined
-	deadline   timer      // of a call that joined; that of the first is the operation's
+	deadline   timer      // of a call that joined; that of the leader is the operation's
 }
 
 // operation is what identical calls share: the attempts to get one result. It outlives its calls as long as an attempt may
@@ -42,7 +42,7 @@ type operation struct {
 	facts    *policy.Call
 	decided  *policy.Before
 	admitted time.Time
-	deadline time.Time // no attempt, wait or restart beyond it
+	deadline time.Time // of the leader: no attempt, wait or restart for it beyond that
 	limit    time.Time // nothing at all beyond it, progress or not
 
 	keyed    keying
@@ -65,6 +65,7 @@ type operation struct {
 	committed bool       // the client was asked something: never sent again
 	ran       bool       // an attempt was answered as by a server that had begun to do it
 	lost      int        // attempts that may have taken effect and can no longer be answered
+	settling  outcome    // of the attempt that is being settled
 	last      outcome    // of the last attempt that was settled
 	endedBy   string
 
@@ -104,8 +105,10 @@ type attempt struct {
 	permit permit
 	placed bool // it takes up a place at the server
 	timer  timer
+	idle   time.Time // call_timeout ends it then
 
 	cancelled  bool      // the server was told that nobody waits for it
+	overdue    time.Time // it has timed out then, and is being taken back if it was not written; zero = not
 	progressed bool      // it may go on beyond total_timeout
 	questions  int       // to the client, open: its timer stands still
 	asked      time.Time // since when

@@ -57,10 +57,12 @@ func (e *Engine) clientCancelled(m *jsonrpc.Message) {
 	key := jsonrpc.CanonicalID(span.Of(m.Frame))
 	if same := e.calls[key]; len(same) > 0 { // of several under one id, the latest is meant
 		e.cancelCall(same[len(same)-1], m, span)
+		e.unanswered(key)
 		return
 	}
 	same := e.passing[key]
 	if len(same) == 0 {
+		e.unsend(key)
 		return // it has its answer already
 	}
 	p := same[len(same)-1]
@@ -68,8 +70,9 @@ func (e *Engine) clientCancelled(m *jsonrpc.Message) {
 		return // MCP lifecycle: initialize must not be cancelled
 	}
 	e.settlePassing(p)
+	e.unanswered(key)
 	if p.sent {
-		e.toServer(0, m.Frame, jsonrpc.Edit{At: span, New: e.number(p.ours)})
+		e.passCancel(m, span, p.ours)
 	}
 }
 
@@ -83,7 +86,7 @@ func (e *Engine) cancelCall(c *call, m *jsonrpc.Message, requestID jsonrpc.Span)
 	e.endCall(c, statusCancelled, nil)
 	if a := op.running; a != nil && len(op.calls) == 0 {
 		a.cancelled = true
-		e.toServer(0, m.Frame, jsonrpc.Edit{At: requestID, New: e.number(a.id)})
+		e.passCancel(m, requestID, a.id)
 	}
 	e.loseInterestQuietly(op)
 }

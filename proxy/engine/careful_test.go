@@ -33,7 +33,7 @@ func TestAnAnswerThatCannotBeUsedIsRememberedUnderItsKey(t *testing.T) {
 			w.step(engine.Event{Kind: engine.ServerTooBig, Gen: w.gen, Frame: head, Tail: []byte(`]}}`), Size: 1 << 30})
 		},
 		"malformed": func(w *world, id string) {
-			w.say(`{"jsonrpc":"2.0","id":` + id + `,"result":{},"error":null}`)
+			w.say(`{"jsonrpc":"2.0","id":` + id + `,"result":{},"error":{}}`)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -54,7 +54,7 @@ func TestAnAnswerThatCannotBeUsedIsRememberedUnderItsKey(t *testing.T) {
 }
 
 func TestAMalformedAnswerEndsItsRequestAtOnceAndIsNotRetried(t *testing.T) {
-	for _, rest := range []string{`"result":{},"error":null`, `"result":{},"error":{"code":1,"message":""}`, `"x":1`} {
+	for _, rest := range []string{`"result":{},"error":{"code":1,"message":""}`, `"x":1`} {
 		w := session(t, fast)
 		w.call("1", "plain", `{}`)
 		w.say(`{"jsonrpc":"2.0","id":` + idOf(w.attempt()) + `,` + rest + `}`)
@@ -88,11 +88,31 @@ func TestAHungServerIsEndedOnceItsProbeHasTimedOutInSilence(t *testing.T) {
 	}
 	w.server, w.tags = nil, nil
 	w.die()
-	w.advance(5 * time.Second)
-	w.call("4", "read", `{"n":4}`)
+	w.call("4", "read", `{"n":4}`) // at once: the trial of the breaker is what begins the new life
+	w.call("5", "read", `{"n":5}`)
+	w.wantError("5", engine.CodeCircuitOpen) // and it is one trial
 	w.revive()
 	w.text(w.attempt(), "well again")
 	w.wantText("4", "well again")
+}
+
+func TestTheCallThatFindsAServerHungIsRetriedInTheNewLife(t *testing.T) {
+	w := session(t, "call_timeout: 2\nretry: {max_retries: 1, base_delay: 0.5, jitter: 0}\ncircuit_breaker: {failure_threshold: 2, cooldown_seconds: 5}")
+	w.call("1", "read", `{"n":1}`)
+	w.advance(5 * time.Second)
+	w.wantError("1", engine.CodeTimeout)
+	w.advance(5 * time.Second)
+	w.server, w.tags = nil, nil
+	w.call("2", "read", `{"n":2}`)
+	w.attempt()
+	w.advance(2 * time.Second)
+	w.request("notifications/cancelled")
+	w.quiet()
+	w.die()
+	w.advance(500 * time.Millisecond)
+	w.revive()
+	w.text(w.attempt(), "well again")
+	w.wantText("2", "well again")
 }
 
 func TestASlowServerThatStillSpeaksIsNotEnded(t *testing.T) {

@@ -23,6 +23,10 @@ type Config struct {
 	// when the first result of the tool is to be validated, and again if the server lists the tool with another schema.
 	// nil = only the shape of results is validated.
 	CompileSchema func(schema []byte) (CheckValue, error)
+
+	// TakesBack says that the host carries out TakeBack actions, each before its next event: frames wait in a queue of its
+	// own until the server reads. false = a frame counts as written once its action was returned.
+	TakesBack bool
 }
 
 // CheckValue holds a JSON value against a schema and says where it does not match; "" = it does. The error says that it
@@ -50,6 +54,8 @@ type Engine struct {
 	calls    map[string][]*call    // the client's calls, by its id
 	passing  map[string][]*passing // its other requests, by its id
 	asking   map[int64]*question   // the server's requests at the client, by our id
+	batches  map[string]*batch     // of the client's requests, by its id; those that came alone are not in it
+	batch    *batch                // whose messages are being taken in; nil = none
 	inFlight map[digest]*operation
 	free     []*operation
 
@@ -71,6 +77,7 @@ type Engine struct {
 
 	compile   func(schema []byte) (CheckValue, error)
 	validates bool // some results are to be validated
+	takesBack bool // frames may be taken back
 
 	level   Level
 	records []Record
@@ -93,6 +100,7 @@ func New(c Config) *Engine {
 		calls:    map[string][]*call{},
 		passing:  map[string][]*passing{},
 		asking:   map[int64]*question{},
+		batches:  map[string]*batch{},
 		inFlight: map[digest]*operation{},
 		breakers: map[string]*breaker{},
 		limiters: map[string]*limiter{},
@@ -102,6 +110,7 @@ func New(c Config) *Engine {
 	}
 	e.places.most = c.Server.MaxConcurrency
 	e.compile, e.validates = c.CompileSchema, validatesAny(c.Server.Rules)
+	e.takesBack = c.TakesBack
 	e.store.evicted = e.factStays
 	e.tools.init()
 	e.life.timer.fire = (*Engine).lifeTimer
@@ -148,6 +157,8 @@ func (e *Engine) Step(now time.Time, ev Event) []Action {
 		e.terminate()
 	case Reload:
 		e.reload(&ev)
+	case TakenBack:
+		e.takenBack(&ev)
 	}
 	e.fillPlaces()
 	e.renewIfIdle()
@@ -197,6 +208,18 @@ func (e *Engine) toClient(frame []byte, edits ...jsonrpc.Edit) {
 	e.emit(ToClient, mark, 0, 0)
 }
 
+// respond sends the client a response made of the pieces added since mark, or puts it among those of the batch in which the request
+// of that raw id came.
+func (e *Engine) respond(id []byte, mark int) {
+	if len(e.batches) > 0 || e.batch != nil {
+		if b := e.batchOf(id); b != nil {
+			e.addResponse(b, id, mark)
+			return
+		}
+	}
+	e.emit(ToClient, mark, 0, 0)
+}
+
 // toServer sends a frame to the server with some of its parts replaced.
 func (e *Engine) toServer(tag int64, frame []byte, edits ...jsonrpc.Edit) {
 	mark := len(e.pieces)
@@ -211,7 +234,7 @@ func (e *Engine) answer(id []byte, member string, value []byte) {
 		id = []byte("null")
 	}
 	e.pieces = append(e.pieces, []byte(`{"jsonrpc":"2.0","id":`), id, []byte(`,"`+member+`":`), value, []byte("}"))
-	e.emit(ToClient, mark, 0, 0)
+	e.respond(id, mark)
 }
 
 // refuse answers a request of the client with an error of ours. A call may be told by a result instead.

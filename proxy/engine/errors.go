@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"bytes"
 	"fmt"
 	"strconv"
 	"time"
@@ -52,7 +53,11 @@ type fault struct {
 	endedBy    string
 	rule       string
 	retryAfter time.Duration // 0 = nothing to say
+	original   []byte        // raw JSON: what the server said in place of an answer; nil = nothing
 }
+
+// maxOriginal bounds what an error shows of what the server said, in bytes.
+const maxOriginal = 4 << 10
 
 // appendError appends the JSON object of an error.
 func (e *Engine) appendError(b []byte, f *fault) []byte {
@@ -93,6 +98,12 @@ func (e *Engine) appendFacts(b []byte, f *fault) []byte {
 	if f.retryAfter > 0 {
 		b = append(b, `,"retryAfterMs":`...)
 		b = strconv.AppendInt(b, max(1, f.retryAfter.Milliseconds()), 10)
+	}
+	switch {
+	case len(f.original) > maxOriginal: // the beginning of it, as a text
+		text("original", string(bytes.ToValidUTF8(f.original[:maxOriginal], nil))+"…")
+	case f.original != nil:
+		b = append(append(b, `,"original":`...), f.original...)
 	}
 	return append(b, '}')
 }
@@ -175,7 +186,7 @@ func crowdedText(server string, most int, wait time.Duration) string {
 }
 
 func invalidText(tool, wrong string) string {
-	return fmt.Sprintf("The server's result of '%s' is invalid: %s. The tool was executed, and its result is lost. Check before you call it again.",
+	return fmt.Sprintf("The server's answer to '%s' is invalid: %s. The tool was executed, and what it came to is lost. Check before you call it again.",
 		tool, wrong)
 }
 

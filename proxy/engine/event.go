@@ -19,6 +19,7 @@ const (
 	ClientEOF                     // the client will send no more: finish what is in flight, then stop
 	Terminate                     // we are told to end: answer what is pending and stop at once
 	Reload                        // the config has changed: Server, of the same name, and Policy are in force from now on
+	TakenBack                     // what came of the TakeBack action with that Gen and Tag: Taken
 )
 
 // Event is one input of the engine. Frame and Tail belong to the caller again when Step returns, unless Owned says that
@@ -34,6 +35,8 @@ type Event struct {
 	Detail string  // ServerDown: what happened, in words: "exit status 3", "signal: killed", `exec: "npx": not found in PATH=…`
 	Stderr string  // ServerDown: the last lines it wrote to stderr
 	Unsent []int64 // ServerDown: tags of ToServer actions of which not one byte was written
+	Tag    int64   // TakenBack
+	Taken  bool    // TakenBack: not one byte of the frame was written, and none will be
 
 	Server *schema.Server // Reload; what StartServer starts must be this from now on
 	Policy *policy.Policy // Reload
@@ -49,6 +52,7 @@ const (
 	StopServer                    // end life Gen (its stdin first): Hurry shortens the grace
 	Log                           // write a log record: Record
 	Finish                        // nothing is left to do: flush the client's output, stop the server, return
+	TakeBack                      // take the frame Tag of life Gen out of the queue, or if its first byte was written, write Data, if any; answer with TakenBack
 )
 
 // Action is one output of the engine. Data and Record are valid until the next Step: the shell writes or copies them at once.
@@ -56,7 +60,7 @@ type Action struct {
 	Kind   ActionKind
 	Gen    uint64
 	Data   [][]byte // consecutive pieces of one frame, without the line end
-	Tag    int64    // ToServer: names the attempt, for Event.Unsent; 0 = nobody asks
+	Tag    int64    // ToServer: names the request, for Event.Unsent and TakeBack; 0 = nobody asks
 	Hurry  bool
 	Record *Record
 }

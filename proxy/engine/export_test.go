@@ -9,8 +9,8 @@ import (
 
 // Inspection counts what an engine holds.
 type Inspection struct {
-	Calls, Passing, Asking, Pending, InFlight, Timers, Queue, Free, Stored, Placed, Lined int
-	StoredBytes                                                                           int64
+	Calls, Passing, Asking, Pending, InFlight, Timers, Queue, Free, Stored, Placed, Lined, Batched int
+	StoredBytes                                                                                    int64
 }
 
 // Inspect tells what the engine holds.
@@ -20,10 +20,21 @@ func (e *Engine) Inspect() Inspection {
 		lined += len(l.waiting)
 	}
 	return Inspection{
-		Placed: e.places.taken, Lined: lined,
+		Placed: e.places.taken, Lined: lined, Batched: len(e.batches),
 		Calls: len(e.openCalls()), Passing: len(e.openPassing()), Asking: len(e.asking), Pending: len(e.pending), InFlight: len(e.inFlight),
 		Timers: len(e.timers), Queue: len(e.life.queue), Free: len(e.free), Stored: e.store.items.ItemCount(), StoredBytes: e.store.bytes,
 	}
+}
+
+// HeldBack reports whether there is an answer to a request of the client's, by its raw id, that waits for the others of its batch.
+func (e *Engine) HeldBack(id string) bool {
+	key := jsonrpc.CanonicalID([]byte(id))
+	for _, b := range e.batches {
+		if slices.ContainsFunc(b.responses, func(r response) bool { return r.key == key }) {
+			return true
+		}
+	}
+	return false
 }
 
 // Check says what is wrong with the engine's state: whatever the history, its parts must agree with each other.
@@ -35,7 +46,7 @@ func (e *Engine) Check() error {
 		return nil
 	}
 	for _, check := range []func(*Engine) error{
-		checkTimers, checkCalls, checkPending, checkInFlight, checkLife, checkBreakers, checkQuestions, checkStore, checkBudget, checkFree, checkPlaces, checkLimiters,
+		checkTimers, checkCalls, checkPending, checkInFlight, checkLife, checkBreakers, checkQuestions, checkStore, checkBudget, checkFree, checkPlaces, checkLimiters, checkBatches, checkTools, checkBounds,
 	} {
 		if err := check(e); err != nil {
 			return err
@@ -80,7 +91,7 @@ func checkCalls(e *Engine) error {
 				return fmt.Errorf("the operation of call %s knows it %d times", c.id, n)
 			case jsonrpc.CanonicalID(c.id) != key:
 				return fmt.Errorf("call %s is filed under %s", c.id, key)
-			case c.own != op && !c.deadline.set():
+			case !c.deadline.set() && c != op.leader():
 				return fmt.Errorf("call %s has joined another and has no deadline", c.id)
 			}
 			if err := checkOperation(e, op); err != nil {
@@ -159,10 +170,18 @@ func checkLife(e *Engine) error {
 			return fmt.Errorf("something is queued for the server that does not wait for it")
 		}
 	}
+	for _, q := range l.queue {
+		if l.state == greeting && q.op == nil {
+			return fmt.Errorf("a frame is queued for a server that takes it")
+		}
+	}
+	if (l.state == greeting) != (l.greets != nil) {
+		return fmt.Errorf("the server is %v, and the client's initialize is there: %v", l.state, l.greets != nil)
+	}
 	if len(l.queue) > 0 && (l.state == up || l.state == unborn || l.state == down && !l.timer.set()) {
 		return fmt.Errorf("%d things are queued for the server, and nobody starts it", len(l.queue))
 	}
-	if (l.state == starting || l.state == replaying) && !l.timer.set() {
+	if (l.state == starting || l.state == replaying || l.state == greeting) && !l.timer.set() {
 		return fmt.Errorf("the server starts without a deadline")
 	}
 	return nil
@@ -299,6 +318,65 @@ func checkLimiters(e *Engine) error {
 		}
 		if l.timer.set() != (len(l.waiting) > 0) {
 			return fmt.Errorf("limiter %s: %d wait for a token, timer %v", key, len(l.waiting), l.timer.set())
+		}
+	}
+	return nil
+}
+
+// checkBatches says whether each request that a batch waits for is open, and whether a batch knows how many there are.
+func checkBatches(e *Engine) error {
+	waits := map[*batch]int{}
+	for key, b := range e.batches {
+		if len(e.calls[key])+len(e.passing[key]) == 0 {
+			return fmt.Errorf("a batch waits for request %s, which is not open", key)
+		}
+		waits[b]++
+		if !b.timer.set() {
+			return fmt.Errorf("a batch waits for ever")
+		}
+	}
+	for b, n := range waits {
+		if b.open != n {
+			return fmt.Errorf("a batch waits for %d requests, and %d are open", b.open, n)
+		}
+	}
+	if e.batch != nil {
+		return fmt.Errorf("a batch is still being taken in")
+	}
+	return nil
+}
+
+// checkTools says whether the texts of the tools that are remembered are as many bytes as they are counted for.
+func checkTools(e *Engine) error {
+	bytes := 0
+	for _, t := range e.tools.byName {
+		bytes += len(t.Name) + len(t.Title) + len(t.output.text)
+	}
+	if t := e.tools; bytes != t.bytes {
+		return fmt.Errorf("the texts of the tools have %d bytes, and are believed to have %d", bytes, t.bytes)
+	}
+	return nil
+}
+
+// checkBounds holds what can be made without end, by a client or a server, to the most that may be remembered of it.
+func checkBounds(e *Engine) error {
+	for _, held := range []struct {
+		what    string
+		n, most int
+	}{
+		{"tools", len(e.tools.byName), maxTools},
+		{"bytes of the texts of tools", e.tools.bytes, maxToolBytes},
+		{"breakers", len(e.breakers), maxScopes},
+		{"buckets", len(e.limiters), maxLimiters},
+		{"facts", len(e.facts.known), maxFacts},
+		{"facts in order", len(e.facts.order), 2 * maxFacts},
+		{"invalidations by tool", len(e.epochs.tools), maxEpochs},
+		{"invalidations by call", len(e.epochs.exact), maxEpochs},
+		{"questions", len(e.asking), maxQuestions},
+		{"subscriptions", len(e.session.subscriptions), maxSubscriptions},
+	} {
+		if held.n > held.most {
+			return fmt.Errorf("%d %s are remembered, of %d at most", held.n, held.what, held.most)
 		}
 	}
 	return nil

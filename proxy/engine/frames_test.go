@@ -76,7 +76,10 @@ func TestB72EveryBadFrameOfTheClientIsAnsweredAndTheNextWorks(t *testing.T) {
 		{`{"jsonrpc":"1.0","id":6,"method":"ping"}`, "6", -32600},
 		{`{"jsonrpc":"2.0","id":7,"id":7,"method":"ping"}`, "null", -32600},
 		{`{"jsonrpc":"2.0","id":null,"method":"ping"}`, "null", -32600},
-		{"{\"jsonrpc\":\"2.0\",\"id\":8,\"method\":\"\xff\"}", "null", -32700},
+		{"{\"jsonrpc\":\"2.0\",\"id\":8,\"method\":\"\xff\"}", "8", -32700},
+		{"{\"jsonrpc\":\"2.0\",\"id\":\"\xff\",\"method\":\"x\"}", "null", -32700},
+		{"{\"jsonrpc\":\"2.0\",\"id\":8,\"result\":\"\xff\"}", "null", -32700},
+		{"{\"jsonrpc\":\"2.0\",\"id\":8,\"id\":9,\"method\":\"\xff\"}", "null", -32700},
 		{`{"jsonrpc":"2.0","id":9,"method":"tools/call"}`, "9", -32602},
 		{`{"jsonrpc":"2.0","id":9,"method":"tools/call","params":["read"]}`, "9", -32602},
 		{`{"jsonrpc":"2.0","id":9,"method":"tools/call","params":{"name":7}}`, "9", -32602},
@@ -129,6 +132,18 @@ func TestBatchesOfTheServerAreTakenApart(t *testing.T) {
 	}
 	w.say(`[]`)
 	w.silent()
+}
+
+func TestABatchOfTheServerThatIsMostlyNoiseCostsLittle(t *testing.T) {
+	w := session(t, "")
+	w.call("1", "plain", `{"n":1}`)
+	w.say(`[{"jsonrpc":"2.0","id":` + idOf(w.attempt()) + `,"result":{"b":1}}` + strings.Repeat(`,1`, 1<<20) + `]`)
+	w.wantToClient(`{"jsonrpc":"2.0","id":1,"result":{"b":1}}`)
+	w.say(`[` + strings.Repeat(`{},`, 1<<20) + `{}]`)
+	w.say(`[` + strings.Repeat(`{"jsonrpc":"2.0","method":"x"},`, 1<<17) + `1]`)
+	if n := w.logged("noise") + len(w.client); n > 1<<16 {
+		t.Errorf("%d records and frames came of it", n)
+	}
 }
 
 func TestB10NoiseNeverReachesTheClient(t *testing.T) {
@@ -233,4 +248,13 @@ func TestEventsAfterTheEndDoNothing(t *testing.T) {
 	if _, ok := w.e.NextWake(); ok {
 		t.Error("a timer is left")
 	}
+}
+
+func TestAnOverLongFrameUnderAnIDThatIsOpenDoesNotAnswerThat(t *testing.T) {
+	w := session(t, "")
+	w.call("1", "read", `{}`)
+	w.step(engine.Event{Kind: engine.ClientTooBig, Frame: []byte(`{"jsonrpc":"2.0","id":1,"method":"x","params":{"x":"`), Tail: []byte(`"}}`), Size: 1 << 30})
+	w.wantError("null", engine.CodeTooLarge)
+	w.text(w.attempt(), "ok")
+	w.wantText("1", "ok")
 }

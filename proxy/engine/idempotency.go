@@ -26,28 +26,29 @@ type kept struct {
 // keep remembers the result of an operation for a repeat, as policy and the kind of its key want it.
 func (e *Engine) keep(op *operation, a *attempt, result []byte, delivered bool) {
 	d := op.decided
-	k := &kept{tool: op.tool.Name, explicit: op.keyed == explicit, begun: a.epoch, at: e.now, read: op.known() == policy.EffectsNone}
-	ttl := keptDefault
+	ttl, once, read := keptDefault, false, op.known() == policy.EffectsNone
 	switch {
 	case op.keyed == unkeyed:
 		return
 	case op.keyed == explicit && d.IdempotencyStated:
 		ttl = d.IdempotencyTTL
 	case op.keyed == explicit:
-	case d.IdempotencyStated && d.IdempotencyTTL > 0 && !k.read && !d.CacheStated:
+	case d.IdempotencyStated && d.IdempotencyTTL > 0 && !read && !d.CacheStated:
 		ttl = d.IdempotencyTTL
 	case delivered:
 		return
 	default:
-		k.once = true
+		once = true
 	}
 	if ttl <= 0 {
 		return
 	}
-	k.args, k.expires = e.argsOf(op), e.now.Add(ttl)
-	k.result = clone(result)
+	k := &kept{
+		tool: op.tool.Name, explicit: op.keyed == explicit, once: once, read: read,
+		args: e.argsOf(op), result: clone(result), begun: a.epoch, at: e.now, expires: e.now.Add(ttl),
+	}
 	if !e.store.put(op.key, k, len(result)) && op.keyed == explicit {
-		e.facts.remember(op.key, fact{expires: k.expires, args: k.args})
+		e.facts.remember(e.now, op.key, fact{expires: k.expires, args: k.args})
 	}
 	if !delivered {
 		op.dedup = "kept"
@@ -77,7 +78,7 @@ func (e *Engine) keepFact(op *operation, ambiguous bool) {
 		ttl = op.decided.IdempotencyTTL
 	}
 	if ttl > 0 {
-		e.facts.remember(op.key, fact{expires: e.now.Add(ttl), args: op.argsKey, ambiguous: ambiguous})
+		e.facts.remember(e.now, op.key, fact{expires: e.now.Add(ttl), args: op.argsKey, ambiguous: ambiguous})
 	}
 }
 
@@ -151,7 +152,8 @@ type factRef struct {
 	seq uint64
 }
 
-func (f *facts) remember(key digest, what fact) {
+// remember notes a fact, and forgets what has expired: in the order of arrival, so one that lasts long may hold up others.
+func (f *facts) remember(now time.Time, key digest, what fact) {
 	if f.known == nil {
 		f.known = map[digest]fact{}
 	}
@@ -159,11 +161,19 @@ func (f *facts) remember(key digest, what fact) {
 	what.seq = f.seq
 	f.known[key] = what
 	f.order = append(f.order, factRef{key, f.seq})
-	for len(f.known) > maxFacts || len(f.order) > 2*maxFacts {
+	for {
 		oldest := f.order[0]
+		known := f.known[oldest.key]
+		present := known.seq == oldest.seq
+		if present && now.Before(known.expires) && len(f.known) <= maxFacts && len(f.order) <= 2*maxFacts {
+			return
+		}
 		f.order = f.order[1:]
-		if f.known[oldest.key].seq == oldest.seq {
+		if present {
 			delete(f.known, oldest.key)
+		}
+		if len(f.order) == 0 {
+			return
 		}
 	}
 }
@@ -182,6 +192,6 @@ func (f *facts) forget(key digest) { delete(f.known, key) }
 // factStays keeps the fact that an operation with an explicit key was done, when its result has to make room.
 func (e *Engine) factStays(gone *entry) {
 	if k, ok := gone.value.(*kept); ok && k.explicit {
-		e.facts.remember(gone.key, fact{expires: k.expires, args: k.args})
+		e.facts.remember(e.now, gone.key, fact{expires: k.expires, args: k.args})
 	}
 }

@@ -271,9 +271,9 @@ func TestToolsAreListedAsSoonAsTheHandshakeIsOver(t *testing.T) {
 	w.call("1", "read", `{}`)
 	init := w.request("initialize")
 	w.request("notifications/initialized")
-	a := w.attempt()
 	w.quiet() // not in the middle of the handshake
 	w.reply(init, `{"capabilities":{}}`)
+	a := w.attempt()
 	first := w.request("tools/list")
 	w.text(a, "ok")
 	w.reply(first, `{"tools":[{"name":"a"}],"nextCursor":"2"}`)
@@ -361,4 +361,13 @@ func TestAKeptReadIsStaleAfterAWriteThoughItsToolWasUnknownAtFirst(t *testing.T)
 	w.wantText("2", "written")
 	w.call("3", "read", `{}`)
 	w.attempt()
+}
+
+func TestAToolThatIsStatedToBeUnsafeIsRetriedWhereTheServerHonoursItsKey(t *testing.T) {
+	w := session(t, fast+"tools: {plain: {effects: unsafe}}\npolicy: [{idempotency_key: args.o, forward_key: _meta.key}]")
+	w.call("1", "plain", `{"o":"k"}`)
+	w.refuse(w.attempt(), -32000)
+	w.advance(time.Second)
+	w.text(w.attempt(), "done")
+	w.wantText("1", "done")
 }

@@ -16,6 +16,7 @@ const (
 	unborn    lifeState = iota // it was never started
 	starting                   // the shell starts the process
 	replaying                  // the process runs and is told what the session had agreed on
+	greeting                   // the client's initialize is at the process: frames pass, and calls wait for its answer
 	up                         // it takes messages
 	stopping                   // it is being ended, for it is of no use
 	down                       // it has ended, or could not be started
@@ -34,10 +35,15 @@ type life struct {
 	metered   bool      // the meter knows that it is up
 	outdated  bool      // the config wants it started otherwise: it is ended once nothing is in flight
 	renewing  bool      // it is being ended for that
+	greets    *passing  // an initialize of the client that the process has not answered
+	agreed    bool      // it has answered an initialize, of the client or of ours
 	replayed  bool      // it was told of the session by us
 	failures  int       // lives in a row that were of no use
 	notBefore time.Time
 	detail    string   // how the last life ended
+	refused   int      // bytes of refusals that it may not have read
+	refusedAt int64    // our last id at the last of them
+	unheard   bool     // it gets no more of them
 	queue     []queued // what waits for it to be up, in order
 }
 
@@ -62,8 +68,8 @@ func respawnDelay(failures int) time.Duration {
 	return min(respawnMax, respawnBase<<min(failures-2, 10))
 }
 
-// ready reports whether frames can go to the server now.
-func (e *Engine) ready() bool { return e.life.state == up }
+// ready reports whether frames can go to the server now. Calls go only when it is up.
+func (e *Engine) ready() bool { return e.life.state == up || e.life.state == greeting }
 
 func (e *Engine) startIfNever() {
 	if e.life.state == unborn && !e.drained {
@@ -112,19 +118,21 @@ func (e *Engine) start() {
 	l.gen++
 	l.state, l.begun, l.heard, l.useful, l.replayed, l.metered = starting, e.now, e.now, false, false, false
 	l.outdated, l.renewing = false, false
+	l.refused, l.unheard, l.agreed = 0, false, false
 	e.meterLife(LifeStarting)
 	e.timers.arm(&l.timer, e.now.Add(e.server.StartupTimeout))
 	e.out = append(e.out, Action{Kind: StartServer, Gen: l.gen})
 	e.log(Record{Level: LevelInfo, Event: "server_start", Attempt: int(l.gen)})
 }
 
-// serverUp goes on once the process runs: a first life is the client's to greet, a later one is told what the first was told.
+// serverUp goes on once the process runs: a first life is the client's to greet, a later one is told what the first was told. So is
+// one after a greeting to which no answer came: whoever goes on without a new one means the old one still.
 func (e *Engine) serverUp(gen uint64) {
 	l := &e.life
 	if gen != l.gen || l.state != starting {
 		return
 	}
-	if e.session.agreed {
+	if e.session.initialize != nil && e.initializing() == nil {
 		l.state = replaying
 		e.replay()
 		return
@@ -133,14 +141,43 @@ func (e *Engine) serverUp(gen uint64) {
 	e.open()
 }
 
+// initializing is an initialize of the client that is open, at the server or on its way there; nil = there is none.
+func (e *Engine) initializing() *passing {
+	for _, same := range e.passing {
+		for _, p := range same {
+			if p.method == "initialize" {
+				return p
+			}
+		}
+	}
+	return nil
+}
+
+// greeted lets calls go once the server has answered the client's initialize, whatever it said.
+func (e *Engine) greeted() {
+	l := &e.life
+	if l.state != greeting || l.greets != nil {
+		return
+	}
+	l.state = up
+	queue := l.queue
+	l.queue = nil
+	for _, q := range queue {
+		e.launch(q.op)
+	}
+}
+
 // open lets everything pass that has waited for the server.
 func (e *Engine) open() {
 	l := &e.life
 	l.state = up
 	queue := l.queue
 	l.queue = nil
+	greets := e.initializing() != nil
 	for _, q := range queue {
 		switch {
+		case q.op != nil && greets:
+			l.queue = append(l.queue, q) // the client's greeting comes first, wherever it stands in the queue
 		case q.op != nil:
 			e.learnTools(q.op.facts.Meta)
 			e.launch(q.op)
@@ -160,9 +197,25 @@ func (e *Engine) lifeTimer() {
 		if len(l.queue) > 0 {
 			e.start()
 		}
-	case starting, replaying, up:
-		e.useless(fmt.Sprintf("it did not answer initialize within %s", e.server.StartupTimeout))
+	case starting, replaying, greeting:
+		detail := fmt.Sprintf("it did not answer initialize within %s", e.server.StartupTimeout)
+		if l.state == greeting && l.agreed && e.session.former != nil {
+			e.greetingIgnored(detail)
+			return
+		}
+		e.useless(detail)
 	}
+}
+
+// greetingIgnored gives up on an initialize of the client at a process that has answered one before, and goes on serving by that.
+func (e *Engine) greetingIgnored(detail string) {
+	for p := e.initializing(); p != nil; p = e.initializing() {
+		if e.takesBack {
+			e.out = append(e.out, Action{Kind: TakeBack, Gen: e.life.gen, Tag: p.ours})
+		}
+		e.failPassing(p, &fault{code: CodeUnavailable, kind: kindTimeout, text: unavailableText(e.server.Name, detail, "no")})
+	}
+	e.greetingRefused()
 }
 
 // useless ends a life that cannot be used, and settles what waits for it.
@@ -226,8 +279,8 @@ func lastLines(stderr string) string {
 func (e *Engine) dead(now lifeState, detail string, spawn bool, unsent []int64) {
 	l := &e.life
 	l.retiring = false
-	early := l.state == starting || l.state == replaying
-	l.state, l.detail = now, detail
+	early := l.state == starting || l.state == replaying || l.state == greeting
+	l.state, l.detail, l.greets = now, detail, nil
 	e.meterLife(LifeDown)
 	e.timers.stop(&l.timer)
 	if l.useful || e.now.Sub(l.begun) >= soundLife {
@@ -298,7 +351,7 @@ func (e *Engine) attemptDied(a *attempt, detail string, unsent bool) {
 	o := lost(kindExit, deliveryUnknown, CodeUnavailable, detail)
 	if unsent {
 		o.failure.Delivery = deliveryNotSent
-		op.attempts--
+		e.neverSent(a)
 	} else {
 		op.lost++
 	}
@@ -324,7 +377,10 @@ func (e *Engine) replayed(m *jsonrpc.Message) {
 		return
 	}
 	e.timers.stop(&l.timer)
-	l.replayed = s.confirmed
+	if !s.agreed && e.initializing() == nil {
+		s.agreed, s.confirmed = true, true // nobody else will: the client has gone on with a greeting that failed
+	}
+	l.agreed, l.replayed = true, s.confirmed
 	l.state = up
 	e.learnServer(m.Frame, m.Result)
 	if s.confirmed {

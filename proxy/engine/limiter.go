@@ -69,9 +69,10 @@ func (e *Engine) takeToken(op *operation) bool {
 	}
 	r.CancelAt(e.now)
 	wait += time.Duration(float64(len(l.waiting)) / float64(l.bucket.Limit()) * float64(time.Second))
-	if until := op.lastStart(); wait > op.decided.Limit.MaxWait || until.Sub(e.now) < wait {
+	o := op.limited(limitedText(op.tool.Name, wait), wait)
+	if wait > op.decided.Limit.MaxWait || !e.timeFor(op, wait+minAttempt(op.decided.CallTimeout), endLimit, &o) {
 		e.meterLimit(op, wait, true)
-		e.endAtLimit(op, endLimit, limitedText(op.tool.Name, wait), wait)
+		e.endAtLimit(op, endLimit, o)
 		return false
 	}
 	e.meterLimit(op, wait, false)
@@ -105,7 +106,12 @@ func (e *Engine) tokensCome(l *limiter) {
 // noToken ends an operation whose turn has not come in time: we were called later than we wanted to be.
 func (e *Engine) noToken(op *operation) {
 	wait := max(op.limiter.timer.at.Sub(e.now), time.Millisecond)
-	e.endAtLimit(op, endLimit, limitedText(op.tool.Name, wait), wait)
+	o := op.limited(limitedText(op.tool.Name, wait), wait)
+	if e.handOver(op, endLimit, &o) {
+		e.timers.arm(&op.timer, op.lastStart())
+		return
+	}
+	e.endAtLimit(op, endLimit, o)
 }
 
 // leaveLimiter takes an operation out of the line for a token, if it stands in one.

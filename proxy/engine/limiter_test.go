@@ -102,7 +102,10 @@ func TestRateTokensAreSpentWhenTheServerIsUp(t *testing.T) {
 		w.callN(n)
 	}
 	w.up()
-	w.request("initialize")
+	init := w.request("initialize")
+	w.advance(5 * time.Second)
+	w.quiet()
+	w.reply(init, `{}`)
 	w.wantAttempts(0, 1)
 	w.advance(500 * time.Millisecond)
 	w.wantAttempts(2)

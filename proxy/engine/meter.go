@@ -78,6 +78,9 @@ func (d Direction) String() string {
 	return [...]string{"from_client", "to_server", "from_server", "to_client"}[d]
 }
 
+// Meter is what the engine tells what it counts; nil = nobody.
+func (e *Engine) Meter() *Meter { return e.meter }
+
 // named is a tool as a meter knows it.
 func (t *tool) named() ToolName { return ToolName{Name: t.Name, Listed: t.listed} }
 

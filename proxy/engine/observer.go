@@ -41,6 +41,15 @@ func (e *Engine) observeSent(op *operation, a *attempt) {
 // {code, data}, as in a JSON-RPC error.
 const MetaError = metaError
 
+// LoggedID is an id of the client, raw, as the RequestID of a [Record] shows it.
+func LoggedID(id []byte) string { return loggedID(id) }
+
+// BatchPatience is how long the answers of a batch wait for each other.
+const BatchPatience = batchPatience
+
+// WrongBatch says why a batch of the client, which is JSON, is refused as a whole; "" = it is not.
+func WrongBatch(frame []byte) string { return wrongBatch(frame) }
+
 // WaitRange is between what the computed wait before a retry lies, from 1; the seed of the engine decides where.
 func WaitRange(b policy.Backoff, retry int) (shortest, longest time.Duration) {
 	return backoff(b, retry, 0), backoff(b, retry, 1)

@@ -40,6 +40,7 @@ type outcome struct {
 	code    int           // of our own error; 0 = the server's answer stands
 	waited  time.Duration // until a timeout
 	detail  string        // of our own error
+	said    []byte        // the raw result or error of an answer that is of no use; nil = there is none to show
 }
 
 // ok reports whether the attempt succeeded.
@@ -56,17 +57,25 @@ func (o *outcome) keep() {
 	if o.failure.Data != nil {
 		o.failure.Data = clone(o.failure.Data)
 	}
+	o.said = clone(o.said)
 }
 
-// classify makes an outcome of the server's answer to a call.
+// classify makes an outcome of the server's answer to a call. One that a client could not read as what MCP says an answer is
+// (CallToolResult, JSONRPCError) is none: whatever the server did, nobody can tell.
 func classify(m *jsonrpc.Message) outcome {
 	o := outcome{frame: m.Frame, id: m.ID}
 	if m.Kind == jsonrpc.Result {
 		o.value = m.Result
+		if m.Frame[m.Result.Start] != '{' {
+			return unusable(CodeInvalidResult, "the result must be an object", m.Result.Of(m.Frame))
+		}
 		classifyResult(m.Frame, &o)
 		return o
 	}
 	o.value = m.Err
+	if !isError(m.Frame, m.Err) {
+		return unusable(CodeInvalidResult, "an error must be an object with one code, an integer", m.Err.Of(m.Frame))
+	}
 	f := &o.failure
 	f.Kind, f.Delivery = kindRPC, deliveryAnswered
 	for member := range jsonrpc.Members(m.Frame, m.Err) {
@@ -157,6 +166,24 @@ func retryHint(frame []byte, data jsonrpc.Span) time.Duration {
 
 // maxHint bounds what a hint may ask for: no call waits so long.
 const maxHint = 365 * 24 * time.Hour
+
+// isError reports whether a value is an error of JSON-RPC 2.0, section 5.1, as far as one can act on it: an object with an integer
+// for a code. Of two codes nobody knows which one the client reads.
+func isError(frame []byte, value jsonrpc.Span) bool {
+	if frame[value.Start] != '{' || times(frame, value, "code") != 1 {
+		return false
+	}
+	code, _ := jsonrpc.Lookup(frame, value, "code")
+	_, ok := jsonrpc.IntID(code.Of(frame))
+	return ok && frame[code.Start] != '"'
+}
+
+// unusable is the outcome of an attempt whose answer has come and is of no use: the tool ran, and that is all one knows.
+func unusable(code int, detail string, said []byte) outcome {
+	o := lost(kindMalformed, deliveryAnswered, code, detail)
+	o.failure.Transient, o.said = false, said
+	return o
+}
 
 // lost is the outcome of an attempt that no answer came to.
 func lost(kind, delivery string, code int, detail string) outcome {

@@ -26,21 +26,30 @@ func (e *Engine) takePlace(op *operation) bool {
 		op.placed = true
 		return true
 	}
-	until := op.lastStart()
-	if !e.now.Before(until) {
-		e.noPlace(op)
+	if o := e.crowded(op); !e.timeFor(op, minAttempt(op.decided.CallTimeout)+1, endPlaces, &o) {
+		e.endAtLimit(op, endPlaces, o)
 		return false
 	}
 	p.waiting = append(p.waiting, op)
 	op.state = waiting
 	op.goes = (*Engine).noPlace
-	e.timers.arm(&op.timer, until)
+	e.timers.arm(&op.timer, op.lastStart())
 	return false
 }
 
 // noPlace ends an operation that has waited for a place as long as its deadline allowed.
 func (e *Engine) noPlace(op *operation) {
-	e.endAtLimit(op, endPlaces, crowdedText(e.server.Name, e.places.most, placeHint), placeHint)
+	o := e.crowded(op)
+	if e.handOver(op, endPlaces, &o) {
+		e.timers.arm(&op.timer, op.lastStart())
+		return
+	}
+	e.endAtLimit(op, endPlaces, o)
+}
+
+// crowded is what an operation has come to that finds no place.
+func (e *Engine) crowded(op *operation) outcome {
+	return op.limited(crowdedText(e.server.Name, e.places.most, placeHint), placeHint)
 }
 
 // leavePlaces takes an operation out of the line for a place, or gives back the place of an attempt that is not sent.

@@ -24,7 +24,11 @@ func (e *Engine) serverAsks(m *jsonrpc.Message) {
 		return
 	}
 	if len(e.asking) >= maxQuestions {
-		e.refuseQuestion(q, &fault{code: CodeRateLimited, text: "too many requests of the server are open at the client"})
+		e.refuseQuestion(q, tooManyQuestions())
+		return
+	}
+	if !e.holdsIDs(len(q.theirs)) {
+		e.refuseQuestion(q, tooManyQuestions())
 		return
 	}
 	e.asking[q.ours] = q
@@ -33,6 +37,19 @@ func (e *Engine) serverAsks(m *jsonrpc.Message) {
 		e.pause(q)
 	}
 	e.toClient(m.Frame, jsonrpc.Edit{At: m.ID, New: e.number(q.ours)})
+}
+
+func tooManyQuestions() *fault {
+	return &fault{code: CodeRateLimited, text: "too many requests of the server are open at the client"}
+}
+
+// holdsIDs reports whether there is room for the id of one more question: all that are open may have ids as long as one message.
+func (e *Engine) holdsIDs(size int) bool {
+	total := int64(size)
+	for _, q := range e.asking {
+		total += int64(len(q.theirs))
+	}
+	return total <= e.server.MaxMessageBytes
 }
 
 // pause stops the clocks of the calls that a question may belong to: stdio does not say which, so it is all that run. What
@@ -47,7 +64,7 @@ func (e *Engine) pause(q *question) {
 		a.op.committed = true
 		if a.questions++; a.questions == 1 {
 			a.asked = e.now
-			e.timers.arm(&a.timer, a.op.limit)
+			e.timers.arm(&a.timer, a.bound())
 		}
 	}
 }
@@ -82,14 +99,35 @@ func (e *Engine) clientAnswered(m *jsonrpc.Message) {
 	e.toServer(0, m.Frame, jsonrpc.Edit{At: m.ID, New: q.theirs})
 }
 
-// refuseQuestion answers the server in the client's stead.
+// refuseQuestion answers the server in the client's stead. One that asks without end, and reads nothing, is not answered without end.
 func (e *Engine) refuseQuestion(q *question, f *fault) {
 	delete(e.asking, q.ours)
 	e.resume(q)
+	l := &e.life
+	if l.refused >= maxRefused {
+		if !l.unheard {
+			l.unheard = true
+			e.log(Record{Level: LevelWarn, Event: "noise", Detail: "it asks without end and does not read the answers; its requests are dropped until it does"})
+		}
+		return
+	}
+	l.refused, l.refusedAt = l.refused+len(q.theirs)+refusalSize, e.lastID
 	mark := len(e.pieces)
 	e.pieces = append(e.pieces, []byte(`{"jsonrpc":"2.0","id":`), q.theirs, []byte(`,"error":`),
 		e.hold(func(b []byte) []byte { return e.appendError(b, f) }), []byte("}"))
 	e.emit(ToServer, mark, e.life.gen, 0)
+}
+
+const (
+	maxRefused  = 8 << 20 // bytes of refused requests that may wait for the server to read them
+	refusalSize = 256     // of a refusal without its id, about
+)
+
+// heardAnswer takes in that the server has answered a request of ours. What was written before that, it has read.
+func (l *life) heardAnswer(id int64) {
+	if id > l.refusedAt {
+		l.refused, l.unheard = 0, false
+	}
 }
 
 // dropQuestion forgets a question whose server has died, and tells the client so.
@@ -132,6 +170,7 @@ func (e *Engine) serverCancelled(m *jsonrpc.Message) {
 	id, _ := jsonrpc.IntID(raw)
 	if p := e.pending[id].pass; p != nil && p.sent && p.method == "subscriptions/listen" {
 		e.settlePassing(p)
+		e.unanswered(jsonrpc.CanonicalID(p.id))
 		e.toClient(m.Frame, jsonrpc.Edit{At: span, New: p.id})
 	}
 }

@@ -2,6 +2,7 @@ package engine_test
 
 import (
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -202,5 +203,18 @@ func TestProgressOfRequestsThatPass(t *testing.T) {
 	}
 	if len(w.client) != 2 {
 		t.Errorf("the client got %s, want the values 1 and 2", w.client)
+	}
+}
+
+func TestACallThatEndsWhileTheClientIsAskedNamesTheSettingThatEndedIt(t *testing.T) {
+	w := session(t, "call_timeout: 2\nmax_call_time: 20\nretry: {max_retries: 0}")
+	w.call("1", "read", `{}`)
+	w.attempt()
+	w.say(`{"jsonrpc":"2.0","id":9,"method":"elicitation/create","params":{}}`)
+	w.client = nil
+	w.advance(20 * time.Second)
+	message := w.answer("1")["error"].(map[string]any)["message"].(string)
+	if !strings.Contains(message, "with max_call_time") {
+		t.Errorf("the message is %q", message)
 	}
 }

@@ -18,6 +18,11 @@ func (e *Engine) reload(ev *Event) {
 	before := e.server
 	e.server, e.policy = ev.Server, ev.Policy
 	for name, t := range e.tools.byName {
+		if !t.known && (!e.server.TrustAnnotations || before.TrustAnnotations) { // calls in flight still learn what it does
+			t.plan = e.policy.For(name)
+			t.Effects = t.AnnotatedEffects(e.server.TrustAnnotations)
+			continue
+		}
 		fresh := *t // calls in flight keep the one that they know
 		fresh.plan = e.policy.For(name)
 		fresh.Effects = fresh.AnnotatedEffects(e.server.TrustAnnotations)

@@ -162,3 +162,21 @@ func TestCallsThatWaitForAPlaceGoOnOnceThereIsNoLimit(t *testing.T) {
 	w.text(first, "first")
 	w.wantText("1", "first")
 }
+
+func TestACallInFlightLearnsWhatItsToolDoesThoughTheConfigIsNew(t *testing.T) {
+	const settings = "retry: {max_retries: 3, base_delay: 1s, jitter: 0}"
+	w := newWorld(t, settings)
+	w.send(hello)
+	w.reply(w.request("initialize"), welcome)
+	w.send(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)
+	w.request("notifications/initialized")
+	w.client = nil
+	w.call("1", "write", `{}`)
+	list, a := w.request("tools/list"), w.attempt()
+	w.reload(settings)
+	w.reply(list, tools)
+	w.refuse(a, -32603)
+	w.wantError("1", -32603)
+	w.advance(time.Minute)
+	w.quiet()
+}

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"bytes"
+	"fmt"
 
 	"github.com/bentabol/mcp-retry/policy"
 	"github.com/bentabol/mcp-retry/proxy/jsonrpc"
@@ -19,6 +20,12 @@ func (e *Engine) fromServer(gen uint64, frame []byte) {
 		if fixed, broken := jsonrpc.Repair(frame); broken {
 			e.log(Record{Level: LevelWarn, Event: "bad_frame", Detail: "the server sent invalid UTF-8, which was replaced by U+FFFD"})
 			frame = fixed
+			fault = jsonrpc.Parse(frame, m)
+		}
+	}
+	if fault != nil && fault.Code == codeInvalid && !fault.Batch {
+		if cut, ok := withoutNull(frame); ok {
+			frame = cut
 			fault = jsonrpc.Parse(frame, m)
 		}
 	}
@@ -42,6 +49,27 @@ func (e *Engine) fromServer(gen uint64, frame []byte) {
 	}
 }
 
+// withoutNull returns a frame without the null that stands for the error beside a result, or for the result beside an error, as JSON-RPC
+// 1.0 wants it. It reports whether there is one.
+func withoutNull(frame []byte) (cut []byte, ok bool) {
+	var null jsonrpc.Member
+	nulls, values := 0, 0
+	for member := range jsonrpc.Members(frame, whole(frame)) {
+		if name := string(member.Key); name != "result" && name != "error" {
+			continue
+		}
+		if string(member.Value.Of(frame)) == "null" {
+			null, nulls = member, nulls+1
+		} else {
+			values++
+		}
+	}
+	if nulls != 1 || values != 1 {
+		return nil, false
+	}
+	return jsonrpc.Splice(nil, frame, jsonrpc.RemoveMember(frame, whole(frame), null)), true
+}
+
 // answersTo is our id of the request that a message answers; 0 = none.
 func (e *Engine) answersTo(m *jsonrpc.Message) int64 {
 	if !m.Kind.Response() {
@@ -51,12 +79,22 @@ func (e *Engine) answersTo(m *jsonrpc.Message) int64 {
 	return id
 }
 
-// malformedAnswer settles the request that a frame answers which is JSON but no message of JSON-RPC: with both a result and an
-// error, say. It reports whether the frame can be told to be such an answer.
+// malformedAnswer settles the request that a frame answers which is JSON but no message of JSON-RPC, with both a result and an
+// error, say, or which nests too deep. It reports whether the frame can be told to be such an answer.
 func (e *Engine) malformedAnswer(fault *jsonrpc.ParseError, frame []byte) bool {
-	id, ok := jsonrpc.IntID(fault.ID)
+	raw := fault.ID
+	if fault.TooDeep {
+		loose, response, found := jsonrpc.LooseID(frame, frame)
+		if !found || !response {
+			return false
+		}
+		raw = loose
+	} else if _, asks := jsonrpc.Lookup(frame, whole(frame), "method"); asks {
+		return false
+	}
+	id, ok := jsonrpc.IntID(raw)
 	p, known := e.pending[id]
-	if _, asks := jsonrpc.Lookup(frame, whole(frame), "method"); asks || !ok || !known || p.pass != nil && !p.pass.sent {
+	if !ok || !known || p.pass != nil && !p.pass.sent {
 		return false
 	}
 	text := "it is no valid message of JSON-RPC (" + fault.Message + ")"
@@ -70,9 +108,7 @@ func (e *Engine) malformedAnswer(fault *jsonrpc.ParseError, frame []byte) bool {
 func (e *Engine) answerUnusable(p pending, code int, text string) {
 	switch {
 	case p.attempt != nil:
-		o := lost(kindMalformed, deliveryAnswered, code, text)
-		o.failure.Transient = false
-		e.callAnswered(p.attempt, o)
+		e.callAnswered(p.attempt, unusable(code, text, nil))
 	case p.pass != nil:
 		e.failPassing(p.pass, &fault{code: code, text: text})
 	case p.own == ownTools:
@@ -82,14 +118,27 @@ func (e *Engine) answerUnusable(p pending, code int, text string) {
 	}
 }
 
-// serverBatch takes in the messages of a batch one by one (MCP 2025-03-26 lets servers send them).
+// serverBatch takes in the messages of a batch one by one (MCP 2025-03-26 lets servers send them), up to maxBatch of them. What is
+// none, or too many, is logged once, as noise.
 func (e *Engine) serverBatch(gen uint64, frame []byte) {
+	messages := 0
+	var noise []byte
 	for span := range jsonrpc.Elements(frame, whole(frame)) {
-		if element := span.Of(frame); element[0] == '{' {
-			e.fromServer(gen, element)
-		} else {
-			e.noise(element)
+		element := span.Of(frame)
+		if element[0] != '{' {
+			if noise == nil {
+				noise = element
+			}
+			continue
 		}
+		if messages++; messages > maxBatch {
+			noise = fmt.Appendf(nil, "a batch of more than %d messages; the others were dropped", maxBatch)
+			break
+		}
+		e.fromServer(gen, element)
+	}
+	if noise != nil {
+		e.noise(noise)
 	}
 }
 
@@ -114,6 +163,7 @@ func (e *Engine) serverAnswered(m *jsonrpc.Message) {
 		return
 	}
 	delete(e.pending, id)
+	e.life.heardAnswer(id)
 	switch {
 	case p.attempt != nil:
 		e.callAnswered(p.attempt, classify(m))

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/bentabol/mcp-retry/policy"
 	"github.com/bentabol/mcp-retry/proxy/jsonrpc"
 )
 
@@ -17,9 +18,16 @@ type session struct {
 	confirmed   bool         // the client sent notifications/initialized
 	listChanged bool         // the server declared tools.listChanged
 	relisting   bool         // the tools are listed again after a restart, to see whether they differ
+	former      *former      // what counts again if this initialize is refused; nil = nothing
 
 	logLevel      []byte            // params of the last logging/setLevel
 	subscriptions map[string][]byte // params of resources/subscribe, by their uri
+}
+
+// former is what a client and a server had agreed on that greet each other anew.
+type former struct {
+	session session
+	client  policy.Peer
 }
 
 // pending is a request of ours that the server has not answered.
@@ -57,7 +65,14 @@ type passing struct {
 func (e *Engine) fromClient(frame []byte, owned bool) {
 	m := &e.msg
 	if fault := jsonrpc.Parse(frame, m); fault != nil {
-		e.refuseFrame(fault)
+		if fault.Batch && fault.Code == codeInvalid && e.takesBatches() {
+			e.clientBatch(frame)
+			return
+		}
+		e.refuseFrame(frame, fault)
+		return
+	}
+	if e.batch != nil && !e.joinBatch(m) {
 		return
 	}
 	if !e.session.begun && m.Kind == jsonrpc.Request {
@@ -87,37 +102,6 @@ func hasProtocolVersion(m *jsonrpc.Message) bool {
 	return ok
 }
 
-// refuseFrame answers a frame that is no message. JSON-RPC 2.0, section 5.1: the id is null if it could not be told.
-func (e *Engine) refuseFrame(p *jsonrpc.ParseError) {
-	text := p.Message
-	if p.Batch {
-		text = "batches are not supported: send each message on a line of its own"
-	}
-	id := p.ID
-	if key := jsonrpc.CanonicalID(id); len(e.calls[key])+len(e.passing[key]) > 0 {
-		id = nil // a faulty answer to the server, say: the client would take ours for that of its own open request
-	}
-	e.answer(id, "error", e.hold(func(b []byte) []byte { return e.appendError(b, &fault{code: p.Code, text: text, kind: "bad_frame"}) }))
-	e.log(Record{Level: LevelWarn, Event: "bad_frame", Detail: "from the client: " + text})
-}
-
-// clientTooBig answers a request that is over the limit, if its id can be told.
-func (e *Engine) clientTooBig(ev *Event) {
-	id, response, ok := jsonrpc.LooseID(ev.Frame, ev.Tail)
-	text := tooLargeText("a message", ev.Size, e.server.MaxMessageBytes)
-	e.log(Record{Level: LevelWarn, Event: "message_too_large", Detail: "from the client: " + text})
-	if response {
-		if ours, isOurs := jsonrpc.IntID(id); ok && isOurs && e.asking[ours] != nil {
-			e.refuseQuestion(e.asking[ours], &fault{code: CodeTooLarge, text: text})
-		}
-		return
-	}
-	if !ok {
-		id = nil
-	}
-	e.answer(clone(id), "error", e.hold(func(b []byte) []byte { return e.appendError(b, &fault{code: CodeTooLarge, text: text}) }))
-}
-
 // passOn hands a request other than a call to the server, under an id of ours, and its answer back.
 func (e *Engine) passOn(m *jsonrpc.Message) {
 	p := &passing{id: clone(m.ID.Of(m.Frame)), method: string(m.Method)}
@@ -129,7 +113,12 @@ func (e *Engine) passOn(m *jsonrpc.Message) {
 	switch p.method {
 	case "initialize":
 		e.modern = false // whatever the client tried first
-		e.session = session{begun: true, initialize: clone(m.Frame), initID: m.ID}
+		before := e.session.former
+		if e.session.agreed {
+			before = &former{e.session, e.client}
+			before.session.former = nil
+		}
+		e.session = session{begun: true, initialize: clone(m.Frame), initID: m.ID, former: before}
 		e.learnClient(m)
 	case "tools/list":
 		_, more := jsonrpc.Lookup(m.Frame, m.Params, "cursor")
@@ -166,6 +155,7 @@ func (e *Engine) passOn(m *jsonrpc.Message) {
 func (e *Engine) sendPassing(p *passing, frame []byte, edits ...jsonrpc.Edit) {
 	p.sent = true
 	if p.method == "initialize" {
+		e.life.state, e.life.greets = greeting, p
 		e.timers.arm(&e.life.timer, e.now.Add(e.server.StartupTimeout))
 	}
 	e.toServer(p.ours, frame, edits...)
@@ -194,11 +184,8 @@ func withoutMeta(frame []byte, params jsonrpc.Span) []byte {
 // settlePassing forgets a request that was passed on: it has its answer, or will get none.
 func (e *Engine) settlePassing(p *passing) {
 	delete(e.pending, p.ours)
-	switch {
-	case !p.sent:
+	if !p.sent {
 		e.life.queue = slices.DeleteFunc(e.life.queue, func(q queued) bool { return q.pass == p })
-	case p.method == "initialize":
-		e.timers.stop(&e.life.timer)
 	}
 	key := jsonrpc.CanonicalID(p.id)
 	rest := e.passing[key]
@@ -213,17 +200,24 @@ func (e *Engine) settlePassing(p *passing) {
 	} else {
 		e.passing[key] = rest
 	}
+	if l := &e.life; l.greets == p {
+		if l.greets = e.initializing(); l.greets == nil {
+			e.timers.stop(&l.timer)
+		}
+	}
 }
 
 // failPassing answers a request that was passed on with an error of ours.
 func (e *Engine) failPassing(p *passing, f *fault) {
 	e.settlePassing(p)
 	e.refuse(p.id, f)
+	e.greeted()
 }
 
 // answered takes in the server's answer to a request that was passed on.
 func (e *Engine) answered(p *passing, m *jsonrpc.Message) {
 	e.settlePassing(p)
+	defer e.greeted()
 	edits := [2]jsonrpc.Edit{{At: m.ID, New: p.id}}
 	n := 1
 	if p.method == "subscriptions/listen" {
@@ -233,14 +227,33 @@ func (e *Engine) answered(p *passing, m *jsonrpc.Message) {
 		e.learn(p, m)
 	} else if p.method == "tools/list" {
 		e.learnError(m)
+	} else if p.method == "initialize" && e.initializing() == nil {
+		e.greetingRefused()
 	}
 	if p.method == "tools/list" && m.Kind == jsonrpc.Result && e.filters() {
 		all := e.cutHidden(edits[:n:n], m.Frame, m.Result)
 		slices.SortFunc(all, func(a, b jsonrpc.Edit) int { return a.At.Start - b.At.Start })
-		e.toClient(m.Frame, all...)
+		e.passAnswer(p.id, m.Frame, all...)
 		return
 	}
-	e.toClient(m.Frame, edits[:n]...)
+	e.passAnswer(p.id, m.Frame, edits[:n]...)
+}
+
+// greetingRefused goes back to what was agreed on before. If that is nothing, there is nothing that a new life could be told, and the
+// client may go on in another era.
+func (e *Engine) greetingRefused() {
+	before := e.session.former
+	if before == nil {
+		before = &former{}
+	}
+	e.session, e.client = before.session, before.client
+}
+
+// passAnswer passes an answer of the server on to the client's request of that raw id.
+func (e *Engine) passAnswer(id, frame []byte, edits ...jsonrpc.Edit) {
+	mark := len(e.pieces)
+	e.pieces = jsonrpc.Pieces(e.pieces, frame, edits...)
+	e.respond(id, mark)
 }
 
 // renameSubscription adds the edit that gives a subscription its name at the client, which is the id of the request that
@@ -265,8 +278,9 @@ func (e *Engine) learn(p *passing, m *jsonrpc.Message) {
 	s := &e.session
 	switch p.method {
 	case "initialize":
-		s.agreed = true
+		s.agreed, s.former, e.life.agreed = true, nil, true
 		e.learnServer(m.Frame, m.Result)
+		e.greeted()
 		e.learnToolsOfCalls()
 	case "server/discover":
 		e.learnServerInfo(m.Frame, m.Result)
@@ -312,7 +326,7 @@ func (e *Engine) clientNotification(m *jsonrpc.Message) {
 		}
 	}
 	switch e.life.state {
-	case up:
+	case up, greeting:
 		e.toServer(0, m.Frame)
 	case starting, replaying:
 		e.life.queue = append(e.life.queue, queued{frame: clone(m.Frame)})

@@ -26,17 +26,19 @@ const maxResends = 2
 // settle takes in what the running attempt of an operation came to: tell the breaker, then answer, or try again.
 func (e *Engine) settle(op *operation, a *attempt, o outcome) {
 	op.running = nil
+	op.settling = o // where it may be pointed at for nothing
 	e.freePlace(a)
-	e.judge(op, a, &o)
-	e.logAttempt(op, a, &o)
-	e.meterAttempt(op, &o)
+	e.judge(op, a, &op.settling)
+	e.logAttempt(op, a, &op.settling)
+	e.meterAttempt(op, &op.settling)
 	if o.ok() {
-		e.succeed(op, a, &o)
+		e.succeed(op, a, &op.settling)
+		op.settling = outcome{}
 		return
 	}
 	op.ran = op.ran || o.failure.Delivery == deliveryAnswered
-	op.last = o
-	wait, endedBy := e.again(op, &o.failure)
+	op.last, op.settling = op.settling, outcome{}
+	wait, endedBy := e.again(op, &op.last.failure)
 	if endedBy != "" {
 		e.end(op, endedBy)
 		return
@@ -86,7 +88,7 @@ func (e *Engine) again(op *operation, f *policy.Failure) (wait time.Duration, en
 		if op.resends >= maxResends {
 			return 0, endAttempts
 		}
-		if op.deadline.Sub(e.now) < minAttempt(d.CallTimeout) {
+		if !e.timeFor(op, minAttempt(d.CallTimeout), endDeadline, &op.last) {
 			return 0, endDeadline
 		}
 		op.resends++
@@ -115,7 +117,7 @@ func (e *Engine) again(op *operation, f *policy.Failure) (wait time.Duration, en
 	if f.RetryAfter > wait {
 		wait = toldDelay(f.RetryAfter, e.random.Float64())
 	}
-	if op.deadline.Sub(e.now) < wait+minAttempt(d.CallTimeout) {
+	if !e.timeFor(op, wait+minAttempt(d.CallTimeout), endDeadline, &op.last) {
 		return 0, endDeadline
 	}
 	if b := e.breakers[d.BreakerScope]; d.BreakerScope != "" && b != nil && b.state == open && b.until.Sub(e.now) > wait {
@@ -191,7 +193,7 @@ func (e *Engine) abandon(op *operation, answered *attempt) {
 
 // pass sends a call the server's own answer under the call's own id.
 func (e *Engine) pass(c *call, o *outcome) {
-	e.toClient(o.frame, jsonrpc.Edit{At: o.id, New: c.id})
+	e.passAnswer(c.id, o.frame, jsonrpc.Edit{At: o.id, New: c.id})
 }
 
 // give sends a call a result that was not just fetched.
@@ -213,20 +215,25 @@ func (e *Engine) end(op *operation, endedBy string) {
 	if op.attempts > 0 {
 		e.invalidate(op, op.last.accepted())
 	}
-	if stale, age := e.standIn(op); stale != nil {
-		op.cache = "stale"
-		for _, c := range op.calls {
-			e.meterCache(op, "stale")
-			e.give(c, stale, "stale", age)
-		}
-	} else {
-		for _, c := range op.calls {
-			e.fail(c, op)
-		}
-	}
+	e.conclude(op, op.calls)
 	op.calls = op.calls[:0]
 	op.state = ended
 	e.nothingMore(op, "it ended without an answer")
+}
+
+// conclude answers calls of an operation for which it has ended without success.
+func (e *Engine) conclude(op *operation, calls []*call) {
+	if stale, age := e.standIn(op); stale != nil {
+		op.cache = "stale"
+		for _, c := range calls {
+			e.meterCache(op, "stale")
+			e.give(c, stale, "stale", age)
+		}
+		return
+	}
+	for _, c := range calls {
+		e.fail(c, op)
+	}
 }
 
 // standIn returns a kept answer that policy lets stand in for a failure, and its age.
@@ -277,7 +284,7 @@ func (e *Engine) fail(c *call, op *operation) {
 			f.text = unavailableText(e.server.Name, o.detail, f.executed)
 		}
 	case CodeInvalidResult:
-		f.text = invalidText(op.tool.Name, o.detail)
+		f.text, f.original = invalidText(op.tool.Name, o.detail), o.said
 	case CodeCircuitOpen, CodeRateLimited:
 		status = statusRefused
 	}
@@ -328,7 +335,7 @@ func (e *Engine) late(a *attempt, o *outcome) {
 		e.fail(c, op)
 	}
 	op.calls = op.calls[:0]
-	op.last.frame = nil // it is the event's
+	op.last.frame, op.last.said = nil, nil // they are the event's
 	e.nothingMore(op, "")
 }
 

@@ -12,6 +12,12 @@ import (
 // toClient takes in a frame to the client, and holds an answer to the request that it belongs to.
 func (s *sim) toClient(frame []byte) {
 	s.note("client  ← %s", frame)
+	if frame[0] == '[' && s.protocol == batches && !s.modern {
+		for _, response := range elements(string(frame)) {
+			s.toClient([]byte(response))
+		}
+		return
+	}
 	var m jsonrpc.Message
 	if err := jsonrpc.Parse(frame, &m); err != nil {
 		s.fail("the engine wrote %q to the client: %v", frame, err)
@@ -60,6 +66,9 @@ func (s *sim) notified(m *jsonrpc.Message) {
 // responded takes in an answer to the client.
 func (s *sim) responded(m *jsonrpc.Message) {
 	id := string(m.ID.Of(m.Frame))
+	if id == `"init"` && m.Kind == jsonrpc.Error && s.greeted {
+		s.greets = 0 // the engine has given it up, and goes on by the one that was answered
+	}
 	if id == `"init"` || id == "null" {
 		return
 	}
@@ -136,6 +145,9 @@ func (s *sim) checkOwnError(r *simRequest, raw []byte) {
 		s.fail("call %s of %s got an error that is not about it: %s", r.id, r.tool, raw)
 	}
 	data := string(raw)
+	if waited := s.now.Sub(r.admitted); waited < s.setup.total && strings.Contains(data, "more time with total_timeout.)") {
+		s.fail("call %s has waited for %v only, and total_timeout is said to be over: %s", r.id, waited, raw)
+	}
 	if i := strings.Index(data, `"attempts":`); i >= 0 {
 		attempts := 0
 		fmt.Sscanf(data[i:], `"attempts":%d`, &attempts)
@@ -201,10 +213,11 @@ func (s *sim) checkCrowd(now *simAttempt) {
 	}
 }
 
-// waitedFor reports whether a request is open that an attempt was made for.
+// waitedFor reports whether a request is open that an attempt was made for. One whose answer is there, and is held back only until its
+// batch is complete, waits for the server no longer.
 func (s *sim) waitedFor(a *simAttempt) bool {
 	for _, r := range s.requests {
-		if r.call && r.operationName == a.operationName && !r.admitted.After(a.at) {
+		if r.call && r.operationName == a.operationName && !r.admitted.After(a.at) && !s.e.HeldBack(r.id) {
 			return true
 		}
 	}
@@ -230,8 +243,8 @@ func (s *sim) checkPace(now *simAttempt) {
 			continue
 		}
 		n++
-		if most := simBurst + simRate*s.now.Sub(a.at).Seconds(); float64(n) > most+1e-6 {
-			s.fail("%s was called %d times in %v", now.tool, n, s.now.Sub(a.at))
+		if most := simBurst + simRate*now.at.Sub(a.at).Seconds(); float64(n) > most+1e-6 {
+			s.fail("%s was called %d times in %v", now.tool, n, now.at.Sub(a.at))
 		}
 	}
 }
@@ -304,6 +317,7 @@ func (s *sim) conclude(end int) {
 // rest answers what has no deadline and waits until nothing is under way.
 func (s *sim) rest() {
 	s.silent = false
+	s.unclog()
 	for range 3 {
 		for len(s.asked) > 0 && s.err == nil {
 			q := s.asked[0]

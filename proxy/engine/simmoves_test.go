@@ -2,7 +2,9 @@ package engine_test
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/bentabol/mcp-retry/proxy/engine"
@@ -78,6 +80,42 @@ func (s *sim) move(m move) {
 		s.leave()
 	case moveReload:
 		s.reload(m)
+	case moveClog:
+		s.clog()
+	case moveUnclog:
+		s.unclog()
+	case moveBatch:
+		s.sendBatch(m)
+	case moveGreet:
+		if !s.modern {
+			s.greet()
+		}
+	}
+}
+
+// sendBatch has the client send several requests in one frame, if they have agreed on a revision that has them, and now and then take
+// one back in the same frame.
+func (s *sim) sendBatch(m move) {
+	if s.modern || s.protocol != batches || s.gone {
+		return
+	}
+	s.batch = []string{}
+	for i := range 1 + m.a%4 {
+		if next := (move{a: m.a / 4 * (i + 1), b: m.b + i, c: m.c}); m.c%5 == i {
+			s.pass(next)
+		} else {
+			s.call(next)
+		}
+	}
+	last := s.requests[len(s.requests)-1]
+	if m.c%7 == 0 {
+		s.batch = append(s.batch, takeBackOf(last))
+	}
+	frame := "[" + strings.Join(s.batch, ",") + "]"
+	s.batch = nil
+	s.fromClient(frame)
+	if i := slices.Index(s.requests, last); i >= 0 && m.c%7 == 0 {
+		s.takenBackByClient(i)
 	}
 }
 
@@ -191,12 +229,24 @@ func (s *sim) cancel(m move) {
 		return
 	}
 	i := int(m.a) % len(s.requests)
+	frame, name := takeBackOf(s.requests[i]), s.requests[i].operationName
+	s.takenBackByClient(i)
+	s.fromClient(frame)
+	s.ended(name, true)
+}
+
+// takeBackOf is the frame by which the client takes a request back.
+func takeBackOf(r *simRequest) string {
+	return `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":` + r.id + `}}`
+}
+
+// takenBackByClient takes in that the client waits no longer for a request.
+func (s *sim) takenBackByClient(i int) {
 	r := s.requests[i]
 	s.requests = append(s.requests[:i], s.requests[i+1:]...)
 	for i, q := range s.asked {
 		s.asked[i].off = q.off || q.n == r.n && q.method == r.tool
 	}
-	s.fromClient(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":` + r.id + `}}`)
 	s.ended(r.operationName, true)
 }
 
@@ -252,7 +302,7 @@ func (s *sim) answer(m move) {
 	switch kind := m.a % 32; {
 	case kind == 0:
 		s.takeEffect(a)
-		a.status, x.partial = simFailed, true // it runs again when it is called again
+		a.status, a.partial, x.partial = simFailed, true, true // it runs again when it is called again
 		frame = fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"result":{"resultType":"input_required","content":[{"type":"text","text":"%s"}]}}`, a.id, text)
 	case kind < 18 && s.setup.enforces && m.c%8 == 3:
 		s.takeEffect(a)
@@ -309,7 +359,7 @@ func (s *sim) answered(a *simAttempt, heard bool) {
 		return
 	}
 	for _, b := range s.attempts {
-		if b != a && b.operationName == a.operationName && b.status == simOK && !b.ended.Before(a.at) {
+		if b != a && b.operationName == a.operationName && (b.status == simOK || b.status == simFailed && b.partial) && !b.ended.Before(a.at) {
 			return
 		}
 	}

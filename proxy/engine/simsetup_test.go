@@ -39,6 +39,9 @@ var setups = func() (all []*setup) {
 	return all
 }()
 
+// batches is the revision that has batches.
+const batches = "2025-03-26"
+
 // The rate limit of the setups that have one.
 const (
 	simRate  = 5

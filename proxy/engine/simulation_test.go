@@ -54,18 +54,23 @@ const (
 	moveWait
 	moveEOF
 	moveReload
+	moveClog
+	moveUnclog
+	moveGreet
+	moveBatch
 	moveKinds
 )
 
 func (k moveKind) String() string {
 	return [...]string{"call", "pass", "cancel", "client answers", "bad frame", "answer", "effect", "question", "server cancels", "progress", "noise",
-		"list changed", "die", "up", "spawn fails", "mood", "wait", "EOF", "reload"}[k]
+		"list changed", "die", "up", "spawn fails", "mood", "wait", "EOF", "reload",
+		"clog", "unclog", "greet", "batch"}[k]
 }
 
 // weights say how often each kind of move is made.
 var weights = [moveKinds]int{
 	moveCall: 60, movePass: 8, moveCancel: 10, moveClientAnswer: 8, moveBadFrame: 1, moveAnswer: 70, moveEffect: 10, moveQuestion: 4, moveServerCancel: 1,
-	moveProgress: 8, moveNoise: 2, moveListChanged: 2, moveDie: 6, moveUp: 6, moveSpawnFails: 1, moveMood: 3, moveWait: 60, moveReload: 2,
+	moveProgress: 16, moveNoise: 2, moveListChanged: 2, moveDie: 6, moveUp: 6, moveSpawnFails: 1, moveMood: 3, moveWait: 60, moveReload: 2, moveClog: 3, moveUnclog: 6, moveGreet: 1, moveBatch: 8,
 }
 
 // newHistory makes up the history of a seed.
@@ -98,7 +103,7 @@ func (h history) play(trace *strings.Builder) (err error) {
 			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
 		}
 	}()
-	s.begin()
+	s.begin(h.seed%8 != 1)
 	for i := 0; i < len(h.moves) && s.err == nil && !s.finished; i++ {
 		s.move(h.moves[i])
 	}

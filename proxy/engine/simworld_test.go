@@ -18,6 +18,9 @@ type sim struct {
 	trace  *strings.Builder // nil = nobody looks
 	err    error            // the first invariant that was broken
 
+	protocol string   // the revision of a session with a handshake
+	batch    []string // what the client gathers for a batch; nil = it sends what it has
+
 	step     int // counts engine steps
 	finished bool
 	gone     bool // the client sent its EOF
@@ -39,6 +42,9 @@ type sim struct {
 	attempts []*simAttempt // calls at the server, and those of before
 	asked    []simAsked    // other requests at the server, open
 	replies  []string      // it will send at once
+	queue    simQueue      // what waits to be written to it
+	greeted  bool          // its present life has answered an initialize
+	greets   int           // initialize requests that it has not answered
 	lastExec int
 	execs    map[int]*simExec
 	version  int                   // counts the effects of writes
@@ -85,6 +91,8 @@ type simAsked struct {
 	method string
 	n      int
 	off    bool // the client has taken it back
+
+	protocol string
 }
 
 // simAttempt is a call as the server sees it.
@@ -102,6 +110,7 @@ type simAttempt struct {
 	known    bool // the tools were listed when it was answered
 	asks     bool // it has shown signs of life: it was written
 	off      bool // the client, or the engine, has taken it back
+	partial  bool // its answer asks for more input
 }
 
 type simStatus int
@@ -134,7 +143,12 @@ func newSim(h history, trace *strings.Builder) *sim {
 	if trace != nil || h.seed%8 == 0 {
 		level = engine.LevelDebug
 	}
-	s.e = engine.New(engine.Config{Server: server, Policy: compiled, Seed: h.seed, LogLevel: level})
+	s.protocol = "2025-06-18"
+	if h.seed%4 == 2 {
+		s.protocol = batches
+	}
+	s.queue.takesBack = h.seed%3 != 0
+	s.e = engine.New(engine.Config{Server: server, Policy: compiled, Seed: h.seed, LogLevel: level, TakesBack: s.queue.takesBack})
 	return s
 }
 
@@ -150,22 +164,36 @@ func (s *sim) note(format string, args ...any) {
 	}
 }
 
-// begin makes the handshake.
-func (s *sim) begin() {
+// begin starts the session. The first start may fail; the client goes on all the same.
+func (s *sim) begin(spawns bool) {
 	if s.trace != nil {
 		s.trace.WriteString(s.setup.yaml)
 	}
 	s.feed(engine.Event{Kind: engine.Tick})
-	s.liveUp()
 	if s.modern {
+		s.liveUp()
 		return
 	}
-	s.fromClient(`{"jsonrpc":"2.0","id":"init","method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"sim","version":"1"}}}`)
+	s.greet()
+	if spawns {
+		s.liveUp()
+	} else {
+		s.liveEnds(true, 0)
+	}
+}
+
+// greet has the client make the handshake, without waiting for the server.
+func (s *sim) greet() {
+	s.fromClient(`{"jsonrpc":"2.0","id":"init","method":"initialize","params":{"protocolVersion":"` + s.protocol + `","capabilities":{},"clientInfo":{"name":"sim","version":"1"}}}`)
 	s.fromClient(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)
 }
 
 func (s *sim) fromClient(frame string) {
-	if !s.gone {
+	switch {
+	case s.gone:
+	case s.batch != nil:
+		s.batch = append(s.batch, frame)
+	default:
 		s.note("client  → %s", frame)
 		s.feed(engine.Event{Kind: engine.FromClient, Frame: []byte(frame)})
 	}
@@ -174,6 +202,7 @@ func (s *sim) fromClient(frame string) {
 func (s *sim) fromServer(frame string) {
 	if s.running == simRunning {
 		s.note("           ← server %s", frame)
+		s.says(frame)
 		s.feed(engine.Event{Kind: engine.FromServer, Gen: s.gen, Frame: []byte(frame)})
 	}
 }
@@ -185,12 +214,19 @@ func (s *sim) feed(ev engine.Event) {
 		if s.err != nil || s.finished {
 			return
 		}
+		if len(s.queue.answers) > 0 { // the host answers before anything else happens
+			answer := s.queue.answers[0]
+			s.queue.answers = s.queue.answers[1:]
+			s.once(answer)
+			continue
+		}
 		if len(s.replies) > 0 {
 			reply := s.replies[0]
 			s.replies = s.replies[1:]
 			if s.running == simRunning {
 				s.listed = s.listed || strings.Contains(reply, `"tools":[`)
 				s.note("           ← server %s", reply)
+				s.says(reply)
 				s.once(engine.Event{Kind: engine.FromServer, Gen: s.gen, Frame: []byte(reply)})
 			}
 			continue
@@ -219,7 +255,9 @@ func (s *sim) once(ev engine.Event) {
 		case engine.ToClient:
 			s.toClient(join(a.Data))
 		case engine.ToServer:
-			s.toServer(a.Gen, a.Tag, join(a.Data))
+			s.write(simFrame{a.Gen, a.Tag, join(a.Data), s.now})
+		case engine.TakeBack:
+			s.takeBack(&a)
 		case engine.StartServer:
 			s.note("           start life %d", a.Gen)
 			if s.running != simNone {
@@ -282,7 +320,8 @@ func (s *sim) liveEnds(spawn bool, unsent int) {
 	if s.running == simNone {
 		return
 	}
-	ev := engine.Event{Kind: engine.ServerDown, Gen: s.gen, Spawn: spawn, Detail: "exit status 3", Stderr: "one\ntwo"}
+	ev := engine.Event{Kind: engine.ServerDown, Gen: s.gen, Spawn: spawn, Detail: "exit status 3", Stderr: "one\ntwo", Unsent: s.dropQueue()}
+	s.greeted, s.greets = false, 0
 	s.replies = nil
 	s.asked = nil
 	for i := len(s.attempts) - 1; i >= 0; i-- {
@@ -305,8 +344,8 @@ func (s *sim) liveEnds(spawn bool, unsent int) {
 	s.feed(ev)
 }
 
-// toServer takes in a frame of the engine to the server.
-func (s *sim) toServer(gen uint64, tag int64, frame []byte) {
+// toServer takes in a frame of the engine to the server, which was emitted some time ago.
+func (s *sim) toServer(gen uint64, tag int64, frame []byte, at time.Time) {
 	s.note("           → server %s", frame)
 	var m jsonrpc.Message
 	if err := jsonrpc.Parse(frame, &m); err != nil {
@@ -334,10 +373,12 @@ func (s *sim) toServer(gen uint64, tag int64, frame []byte) {
 			s.fail("the tag of an attempt is %d, its id %d", tag, id)
 		}
 		name, _ := jsonrpc.Lookup(frame, m.Params, "name")
-		a := &simAttempt{id: id, gen: gen, at: s.now, sees: s.version}
+		a := &simAttempt{id: id, gen: gen, at: at, sees: s.version}
 		a.tool, _ = jsonrpc.Text(name.Of(frame))
 		a.n = s.number(frame, args, "n")
 		a.keyed = a.n >= keyedFrom
+		s.checkWanted(a)
+		s.checkGreeted(a)
 		s.checkAttempt(a)
 		s.checkCrowd(a)
 		s.checkPace(a)
@@ -345,6 +386,10 @@ func (s *sim) toServer(gen uint64, tag int64, frame []byte) {
 		return
 	}
 	q := simAsked{id: id, method: string(m.Method), n: s.number(frame, m.Params, "n")}
+	if q.method == "initialize" {
+		s.greets++
+	}
+	q.protocol = s.protocol
 	if s.silent {
 		s.asked = append(s.asked, q)
 		return
@@ -364,7 +409,7 @@ func (q simAsked) reply() string {
 	result := fmt.Sprintf(`{"n":%d}`, q.n)
 	switch q.method {
 	case "initialize":
-		result = `{"protocolVersion":"2025-06-18","capabilities":{"tools":{"listChanged":true}},"serverInfo":{"name":"fake","version":"1"}}`
+		result = `{"protocolVersion":"` + q.protocol + `","capabilities":{"tools":{"listChanged":true}},"serverInfo":{"name":"fake","version":"1"}}`
 	case "tools/list":
 		result = strings.ReplaceAll(tools, "\n", " ")
 	}

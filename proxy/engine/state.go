@@ -34,7 +34,7 @@ type StatePeer struct {
 
 // StateOfLife is where the server's process stands.
 type StateOfLife struct {
-	State     string `json:"state"` // unborn, starting, replaying, up, stopping, down
+	State     string `json:"state"` // unborn, starting, replaying, greeting, up, stopping, down
 	Gen       uint64 `json:"gen"`   // how often it was started
 	SinceMs   int64  `json:"sinceMs"`
 	Failures  int    `json:"failures"`            // lives in a row that were of no use
@@ -165,7 +165,7 @@ func (e *Engine) State(now time.Time) State {
 func shown[T any](all []T) []T { return all[:min(len(all), maxShown)] }
 
 func (s lifeState) String() string {
-	return [...]string{"unborn", "starting", "replaying", "up", "stopping", "down"}[s]
+	return [...]string{"unborn", "starting", "replaying", "greeting", "up", "stopping", "down"}[s]
 }
 
 func (s opState) String() string { return [...]string{"idle", "waiting", "sending", "ended"}[s] }

@@ -17,12 +17,16 @@ type tool struct {
 	output outputSchema // of its results, if they are validated
 }
 
-// maxTools bounds the tools that are remembered: a client can make up names without end.
-const maxTools = 4096
+// Bounds of the tools that are remembered: a client can make up names without end, and so can a server.
+const (
+	maxTools     = 4096
+	maxToolBytes = 16 << 20 // of their names, titles and schemas
+)
 
 // toolTable knows the tools of the server from the answers to tools/list that pass.
 type toolTable struct {
 	byName  map[string]*tool
+	bytes   int  // of the texts in byName
 	fetched bool // a whole list was seen since the last change
 	asking  bool // a list of our own is on its way
 	changed bool // the server said so since we asked
@@ -42,10 +46,26 @@ func (t *toolTable) get(name string, e *Engine) *tool {
 	}
 	fresh := &tool{Tool: policy.Tool{Name: name}, known: t.none, plan: e.policy.For(name)}
 	fresh.Effects = fresh.AnnotatedEffects(e.server.TrustAnnotations)
-	if len(t.byName) < maxTools && e.exposed(name) { // of what does not exist for the client, nothing need be known
+	if t.room(len(name)) && e.exposed(name) { // of what does not exist for the client, nothing need be known
 		t.byName[name] = fresh
+		t.bytes += len(name)
 	}
 	return fresh
+}
+
+// room reports whether another tool may be remembered, with so many bytes of text.
+func (t *toolTable) room(bytes int) bool {
+	return len(t.byName) < maxTools && t.bytes+bytes <= maxToolBytes
+}
+
+// fit counts a text of a tool in the place of the one before, and returns its length: 0 if there is no room for it.
+func (t *toolTable) fit(before, after int) int {
+	t.bytes -= before
+	if t.bytes+after > maxToolBytes {
+		after = 0
+	}
+	t.bytes += after
+	return after
 }
 
 // learnTools asks the server for its tools if nobody has done so: without annotations, a call that went wrong could not be
@@ -150,7 +170,7 @@ func (e *Engine) learnTool(frame []byte, entry jsonrpc.Span) {
 			output = member.Value
 		}
 	}
-	if name == "" || !e.exposed(name) {
+	if name == "" || !e.exposed(name) || e.tools.byName[name] == nil && !e.tools.room(len(name)) {
 		return
 	}
 	for member := range jsonrpc.Members(frame, annotations) {
@@ -177,11 +197,16 @@ func (e *Engine) learnTool(frame []byte, entry jsonrpc.Span) {
 		info.Annotated = info.Annotated || hint
 	}
 	t := e.tools.get(name, e)
+	info.Title = info.Title[:e.tools.fit(len(t.Title), len(info.Title))]
 	info.Name = name
 	info.Effects = info.AnnotatedEffects(e.server.TrustAnnotations)
 	t.Tool, t.known, t.listed = info, true, true
 	if e.validates {
-		t.output.learn(objectAt(frame, output))
+		text := output.Of(frame)
+		if string(text) == "null" {
+			text = nil // that is how some say that there is none
+		}
+		t.output.learn(text[:e.tools.fit(len(t.output.text), len(text))])
 	}
 }
 

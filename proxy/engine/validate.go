@@ -48,8 +48,7 @@ func (e *Engine) validate(op *operation, o *outcome) {
 	}
 	e.logInvalid(op, "invalid_result", wrong)
 	if mode == "enforce" {
-		*o = lost(kindMalformed, deliveryAnswered, CodeInvalidResult, wrong)
-		o.failure.Transient = false
+		*o = unusable(CodeInvalidResult, wrong, nil)
 	}
 }
 
@@ -72,10 +71,14 @@ func (e *Engine) wrongWith(op *operation, o *outcome) string {
 // wrongStructure holds a result's structured content against the tool's outputSchema.
 func (e *Engine) wrongStructure(op *operation, result []byte, shape resultShape) string {
 	s := &op.tool.output
-	if s.text == nil {
+	if len(s.text) == 0 { // or there was no room for it
 		return ""
 	}
 	value, ok := jsonrpc.Lookup(result, whole(result), "structuredContent")
+	if s.text[0] != '{' {
+		e.checkOf(op) // which logs that it is no schema: it asks for nothing
+		return ""
+	}
 	if !ok {
 		if shape.structured {
 			return "structuredContent is missing, though the tool has an outputSchema"
@@ -104,6 +107,10 @@ func (e *Engine) checkOf(op *operation) CheckValue {
 		return s.check
 	}
 	s.compiled = true
+	if s.text[0] != '{' {
+		e.logInvalid(op, "unchecked_result", "the tool's outputSchema cannot be used: it is no JSON object")
+		return nil
+	}
 	check, err := e.compile(s.text)
 	if err != nil {
 		e.logInvalid(op, "unchecked_result", "the tool's outputSchema cannot be used: "+err.Error())

@@ -249,3 +249,24 @@ func TestACallIsLoggedWhenItIsAdmitted(t *testing.T) {
 		t.Errorf("the log is %+v", w.logs)
 	}
 }
+
+func TestAnOutputSchemaThatIsNoObjectAsksForNothingAndIsTold(t *testing.T) {
+	for schema, want := range map[string]int{`"string"`: 1, `true`: 1, `false`: 1, `[{}]`: 1, `7`: 1, `null`: 0} {
+		w, compiled := validating(t, "2025-06-18", "validate_results: enforce\nretry: {max_retries: 0}")
+		w.list(schema)
+		for _, result := range []string{`{"content":[],"structuredContent":{"n":2}}`, `{"content":[]}`} {
+			w.call("1", "count", fmt.Sprintf(`{"n":%d}`, len(result)))
+			w.reply(w.attempt(), result)
+			w.wantToClient(`{"jsonrpc":"2.0","id":1,"result":` + result + `}`)
+		}
+		told := 0
+		for _, r := range w.logs {
+			if r.Event == "unchecked_result" && strings.Contains(r.Detail, "no JSON object") {
+				told++
+			}
+		}
+		if told != want || *compiled > 0 {
+			t.Errorf("%s: told %d times, compiled %d times", schema, told, *compiled)
+		}
+	}
+}
