@@ -143,7 +143,11 @@ func (c *Call) make(t *schema.TestCall) {
 	if t.Meta != nil {
 		frame += `,"_meta":` + string(t.Meta)
 	}
-	c.world.note("call of %s", strings.TrimSpace(t.Tool+" "+string(t.Args)))
+	unlisted := ""
+	if !c.session.setup.names()[t.Tool] {
+		unlisted = ", a tool that the server has not listed"
+	}
+	c.world.note("call of %s%s", strings.TrimSpace(t.Tool+" "+string(t.Args)), unlisted)
 	c.session.fromClient(frame + "}}")
 }
 
@@ -187,14 +191,17 @@ func (c *Call) attemptEnded(r *engine.Record) {
 	if outcome == "" {
 		outcome = "success"
 	}
-	if n := len(c.Attempts); n > 0 && !c.Attempts[n-1].Ended {
-		a := &c.Attempts[n-1]
-		a.Ended, a.End, a.Outcome = true, c.world.now.Sub(c.begun), outcome
-	}
 	detail := ""
 	if r.Detail != "" {
 		detail = " (" + r.Detail + ")"
 	}
+	n := len(c.Attempts)
+	if n == 0 || c.Attempts[n-1].Ended {
+		c.world.note("attempt %d could not be sent: %s%s", n+1, outcome, detail)
+		return
+	}
+	a := &c.Attempts[n-1]
+	a.Ended, a.End, a.Outcome = true, c.world.now.Sub(c.begun), outcome
 	c.world.note("attempt %d came to %s%s", r.Attempt, outcome, detail)
 }
 

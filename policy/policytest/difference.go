@@ -24,7 +24,7 @@ type ToolChange struct {
 
 // Change is a decision that comes out otherwise.
 type Change struct {
-	Decision schema.Decision `json:"decision"`
+	Decision schema.Decision `json:"decision"`        // or "required", which stands beside idempotency_key
 	After    []string        `json:"after,omitempty"` // what an attempt came to; none = before the call
 	Old      string          `json:"old"`             // "" = nothing is stated
 	OldRule  string          `json:"old_rule,omitempty"`
@@ -34,33 +34,20 @@ type Change struct {
 
 // Difference is what becomes otherwise between two configs.
 type Difference struct {
-	Tools   []ToolChange   `json:"tools"`
-	Servers []ServerChange `json:"servers,omitempty"`
-	Added   []string       `json:"servers_added,omitempty"`
-	Removed []string       `json:"servers_removed,omitempty"`
-	Same    int            `json:"unchanged"` // how many tools are treated as before
-}
-
-// endings of an attempt after which decisions are compared.
-var endingsOfAttempts = []struct {
-	name   string
-	answer schema.TestAnswer
-}{
-	{"success", schema.TestAnswer{Kind: "ok", Effect: true}},
-	{"a timeout", schema.TestAnswer{Kind: "timeout"}},
-	{"the end of the server", schema.TestAnswer{Kind: "exit"}},
-	{"error -32603", schema.TestAnswer{Kind: "error", Value: json.RawMessage(`{"code":-32603,"message":"internal error"}`)}},
-	{"error -32000", schema.TestAnswer{Kind: "error", Value: json.RawMessage(`{"code":-32000,"message":"busy"}`)}},
-	{"error -32000 with retryAfter", schema.TestAnswer{Kind: "error", Value: json.RawMessage(`{"code":-32000,"message":"busy","data":{"retryAfter":2}}`)}},
-	{"a tool error", schema.TestAnswer{Kind: "tool_error"}},
+	Tools    []ToolChange    `json:"tools"`
+	Servers  []ServerChange  `json:"servers,omitempty"`
+	Settings []SettingChange `json:"settings,omitempty"` // of the file as a whole
+	Added    []string        `json:"servers_added,omitempty"`
+	Removed  []string        `json:"servers_removed,omitempty"`
+	Same     int             `json:"unchanged"` // how many tools are treated as before
 }
 
 // Compare finds the tools whose calls are treated otherwise by the new config than by the old one: it asks both what they decide
-// about a call of each tool, before it and after each kind of end of its first attempt. tools are those of each server, as it
-// lists them. The arguments of the calls are made up from the tools' schemas, so what depends on arguments of a certain kind
-// may be missed.
+// about a call of each tool, before it and after each kind of end of its first attempt, those included that their rules name by
+// a code or a text. tools are those of each server, as it lists them. The arguments of the calls are made up from the tools'
+// schemas, so what depends on arguments of a certain kind may be missed; so may what depends on certain results.
 func Compare(old, now Side, tools func(server string) []json.RawMessage) *Difference {
-	d := &Difference{Tools: []ToolChange{}}
+	d := &Difference{Tools: []ToolChange{}, Settings: compareNames(old.Config, now.Config)}
 	for i, server := range old.Config.Servers {
 		j := slices.IndexFunc(now.Config.Servers, func(s *schema.Server) bool { return s.Name == server.Name })
 		if j < 0 {
@@ -70,8 +57,9 @@ func Compare(old, now Side, tools func(server string) []json.RawMessage) *Differ
 		if changed := compareSettings(server, now.Config.Servers[j]); changed != nil {
 			d.Servers = append(d.Servers, ServerChange{Server: server.Name, Settings: changed})
 		}
+		endings := endingsFor(old.Policies[i], now.Policies[j])
 		for _, tool := range tools(server.Name) {
-			change := compareTool(Question{Server: server, Policy: old.Policies[i]}, Question{Server: now.Config.Servers[j], Policy: now.Policies[j]}, tool)
+			change := compareTool(Question{Server: server, Policy: old.Policies[i]}, Question{Server: now.Config.Servers[j], Policy: now.Policies[j]}, tool, endings)
 			if change == nil {
 				d.Same++
 				continue
@@ -87,7 +75,7 @@ func Compare(old, now Side, tools func(server string) []json.RawMessage) *Differ
 	return d
 }
 
-func compareTool(old, now Question, tool json.RawMessage) *ToolChange {
+func compareTool(old, now Question, tool json.RawMessage, endings []ending) *ToolChange {
 	var entry struct {
 		Name        string `json:"name"`
 		InputSchema struct {
@@ -108,24 +96,32 @@ func compareTool(old, now Question, tool json.RawMessage) *ToolChange {
 	}
 	call := schema.TestCall{Tool: entry.Name, Args: made}
 	change := &ToolChange{Server: now.Server.Name, Tool: entry.Name}
-	for _, ending := range endingsOfAttempts {
-		script := []schema.TestAnswer{ending.answer}
+	found := map[string][]Change{} // by the name of the ending
+	for i, e := range endings {
+		script := []schema.TestAnswer{e.answer}
 		before, after := old.decide(call, tool, script), now.decide(call, tool, script)
 		for _, decision := range inOrder {
 			a, b := before[decision], after[decision]
+			c := Change{Decision: decision, Old: a.value, OldRule: a.rule, New: b.value, NewRule: b.rule}
 			switch {
 			case a.value == b.value:
 			case (!a.asked || !b.asked) && !comparable(decision, before, after):
 				// It was not asked, for another decision came out otherwise: that says it.
 			case a.after || b.after:
-				change.note(Change{Decision: decision, Old: a.value, OldRule: a.rule, New: b.value, NewRule: b.rule}, ending.name)
-			case ending.name == endingsOfAttempts[0].name:
-				change.Changes = append(change.Changes, Change{Decision: decision, Old: a.value, OldRule: a.rule, New: b.value, NewRule: b.rule})
+				found[e.name] = append(found[e.name], c)
+				if !slices.ContainsFunc(found[e.like], c.same) { // else it is so for all of its kind
+					change.note(c, e.name)
+				}
+			case i == 0:
+				change.Changes = append(change.Changes, c)
 			}
 		}
 	}
 	if a, b := old.decideStale(call, tool), now.decideStale(call, tool); a.asked && b.asked && a.value != b.value {
 		change.note(Change{Decision: schema.StaleIfError, Old: a.value, OldRule: a.rule, New: b.value, NewRule: b.rule}, "a failure once the cached result is too old")
+	}
+	if a, b := old.requiresKey(entry.Name), now.requiresKey(entry.Name); a != b {
+		change.Changes = append(change.Changes, Change{Decision: "required", Old: a.value, OldRule: a.rule, New: b.value, NewRule: b.rule})
 	}
 	if len(change.Changes) == 0 {
 		return nil
@@ -139,11 +135,16 @@ func comparable(d schema.Decision, old, now map[schema.Decision]settled) bool {
 	return d == schema.RetryDelay && a.asked && b.asked && a.value == b.value
 }
 
+// same reports whether two changes differ in their moments at most.
+func (c Change) same(o Change) bool {
+	return c.Decision == o.Decision && c.Old == o.Old && c.OldRule == o.OldRule && c.New == o.New && c.NewRule == o.NewRule
+}
+
 // note adds a change after one kind of end of an attempt, to that after others if it is the same.
 func (t *ToolChange) note(c Change, ending string) {
 	for i := range t.Changes {
 		o := &t.Changes[i]
-		if o.After != nil && o.Decision == c.Decision && o.Old == c.Old && o.OldRule == c.OldRule && o.New == c.New && o.NewRule == c.NewRule {
+		if o.After != nil && o.same(c) {
 			o.After = append(o.After, ending)
 			return
 		}
@@ -206,7 +207,7 @@ var inOrder = func() []schema.Decision {
 
 // decide plays a call and returns what was decided before it and after its first attempt.
 func (q Question) decide(call schema.TestCall, tool json.RawMessage, script []schema.TestAnswer) map[schema.Decision]settled {
-	q.Call, q.Script = call, script
+	q.Call, q.Script, q.brief = call, script, true
 	q.Tools = slices.Concat(json.RawMessage("["), tool, json.RawMessage("]"))
 	e := Explain(q)
 	decisions := map[schema.Decision]settled{}
@@ -218,17 +219,35 @@ func (q Question) decide(call schema.TestCall, tool json.RawMessage, script []sc
 	}
 	if e.Call.Status == "denied" { // then nothing else matters
 		why := decisions[schema.Deny]
-		if why.rule == "" {
+		if why.rule == "" { // it was no rule's deny
 			why = settled{value: "denied", rule: e.Call.denyRule, asked: true}
+			if len(e.Call.CELErrors) > 0 {
+				why.value = "denied, for an expression fails"
+			}
 		}
 		return map[schema.Decision]settled{schema.Deny: why}
 	}
 	return decisions
 }
 
+// requiresKey says whether a call of a tool whose idempotency key fails is refused: as the first rule that may make its key says.
+func (q Question) requiresKey(tool string) settled {
+	for _, r := range q.Server.Rules {
+		if r.Tools != "" && !policy.Match(r.Tools, tool) {
+			continue
+		}
+		for _, s := range r.Decides {
+			if s.Decision == schema.IdempotencyKey && s.Required {
+				return settled{value: "true", rule: r.Name}
+			}
+		}
+	}
+	return settled{value: "false"}
+}
+
 // decideStale returns what is decided when a call fails whose cached result is too old; it is not asked where none is cached.
 func (q Question) decideStale(call schema.TestCall, tool json.RawMessage) settled {
-	q.Call, q.Tools = call, slices.Concat(json.RawMessage("["), tool, json.RawMessage("]"))
+	q.Call, q.Tools, q.brief = call, slices.Concat(json.RawMessage("["), tool, json.RawMessage("]")), true
 	w := q.world()
 	first := w.play(&schema.TestStep{Call: &q.Call, At: []time.Duration{0}, Script: okAnswer})
 	ttl := first.Calls[0].cacheTTL()

@@ -16,9 +16,11 @@ import (
 type Question struct {
 	Server *schema.Server
 	Policy *policy.Policy
-	Tools  json.RawMessage // as the server lists them; nil = it lists the called tool, without annotations
+	Tools  json.RawMessage // as the server lists them; nil = none: see [Suite] on tools that are not listed
 	Call   schema.TestCall
 	Script []schema.TestAnswer // attempts beyond it succeed
+
+	brief bool // what is decided will do, without the rules that were asked
 }
 
 // Explanation is what policy decides about a call, and why.
@@ -37,14 +39,14 @@ func Explain(q Question) *Explanation {
 // world is one that has only the server of the question.
 func (q *Question) world() *world {
 	if q.Tools == nil {
-		q.Tools = json.RawMessage(`[{"name":` + string(quoted(q.Call.Tool)) + `}]`)
+		q.Tools = json.RawMessage("[]")
 	}
 	q.Tools, q.Call.Args, q.Call.Meta = onOneLine(q.Tools), onOneLine(q.Call.Args), onOneLine(q.Call.Meta)
 	s := &Suite{File: &schema.TestFile{Clock: time.Now(), Seed: 1}}
-	setup := &serverSetup{server: q.Server, policy: q.Policy, tools: q.Tools}
+	setup := newSetup(q.Server, q.Policy, q.Tools)
 	s.setups = []*serverSetup{setup}
 	q.Call.Server = ""
-	return &world{suite: s, start: s.File.Clock, now: s.File.Clock, trace: true}
+	return &world{suite: s, start: s.File.Clock, now: s.File.Clock, trace: true, brief: q.brief}
 }
 
 // wait says between what the wait after an attempt lies, as policy has it: a hint of the server's own can make it longer. ok is

@@ -21,19 +21,24 @@ type ExploreOptions struct {
 
 // Exploration is what trying all that can happen came to.
 type Exploration struct {
-	Calls     int // that were tried
-	Sequences int // of outcomes, each different up to where the call ended
-	Cut       int // calls for which there were more sequences than allowed
-	Violated  []Violation
+	Suite *Suite
+	Calls []ExploredCall // in the order of the file, then those of tools that no test calls; empty = there is nothing to try
+}
+
+// ExploredCall is a call that was tried.
+type ExploredCall struct {
+	Call      *schema.TestCall
+	Sequences int         // of outcomes, each different up to where the call ended
+	Cut       bool        // there were more than allowed, and the longest were not tried
+	Violated  []Violation // each for another reason
 }
 
 // Violation is a sequence of outcomes after which something does not hold that should, whatever the policy. Of several for the
 // same call and reason it is a shortest.
 type Violation struct {
-	Call   *schema.TestCall
 	Script []schema.TestAnswer
 	Reason string
-	Test   string // a test that fails as long as it is so, in YAML, for the list of tests
+	Test   string // a test that fails as long as it is so, for the list of tests: in YAML, or in JSON if the file is not YAML
 }
 
 // Explore tries what a call of each tool of each server comes to under every sequence of outcomes, up to the attempts that
@@ -43,29 +48,59 @@ func Explore(s *Suite, o ExploreOptions) *Exploration {
 	if o.MaxSequences == 0 {
 		o.MaxSequences = 10_000
 	}
-	e := &Exploration{}
-	var calls []*schema.TestCall
+	e := &Exploration{Suite: s}
 	for _, setup := range s.setups {
-		calls = append(calls, s.sampleCalls(setup)...)
+		for _, call := range s.sampleCalls(setup) {
+			e.Calls = append(e.Calls, ExploredCall{Call: call})
+		}
 	}
-	parts := make([]Exploration, len(calls))
+	found := make([][]counterExample, len(e.Calls)) // by call
 	var next atomic.Int64
 	var wg sync.WaitGroup
-	for range min(runtime.GOMAXPROCS(0), len(calls)) {
+	for range min(runtime.GOMAXPROCS(0), len(e.Calls)) {
 		wg.Go(func() {
-			for i := next.Add(1) - 1; int(i) < len(calls); i = next.Add(1) - 1 {
-				parts[i].explore(s, calls[i], o.MaxSequences/len(calls))
+			for i := next.Add(1) - 1; int(i) < len(e.Calls); i = next.Add(1) - 1 {
+				found[i] = e.Calls[i].explore(s, o.MaxSequences/len(e.Calls))
 			}
 		})
 	}
 	wg.Wait()
-	for _, part := range parts {
-		e.Calls += part.Calls
-		e.Sequences += part.Sequences
-		e.Cut += part.Cut
-		e.Violated = append(e.Violated, part.Violated...)
+	names := s.testNames()
+	for i := range e.Calls {
+		for _, x := range found[i] {
+			e.Calls[i].Violated = append(e.Calls[i].Violated, Violation{Script: x.script, Reason: x.shown.reason, Test: x.text(s.File.File, names)})
+		}
 	}
 	return e
+}
+
+// Sequences is how many sequences of outcomes were tried.
+func (e *Exploration) Sequences() int {
+	n := 0
+	for _, c := range e.Calls {
+		n += c.Sequences
+	}
+	return n
+}
+
+// Cut is for how many calls there were more sequences than allowed.
+func (e *Exploration) Cut() int {
+	n := 0
+	for _, c := range e.Calls {
+		if c.Cut {
+			n++
+		}
+	}
+	return n
+}
+
+// testNames are the names that tests of the file have.
+func (s *Suite) testNames() map[string]bool {
+	names := map[string]bool{}
+	for _, t := range s.File.Tests {
+		names[t.Name] = true
+	}
+	return names
 }
 
 // sampleCalls are the calls to be tried: those of the tests, each once, and one of each tool that they do not call.
@@ -88,19 +123,13 @@ func (s *Suite) sampleCalls(setup *serverSetup) []*schema.TestCall {
 			}
 		}
 	}
-	var tools []struct {
-		Name string `json:"name"`
-	}
-	if json.Unmarshal(setup.tools, &tools) != nil {
-		return calls
-	}
 	server := ""
 	if len(s.setups) > 1 {
 		server = setup.server.Name
 	}
-	for _, tool := range tools {
-		if !called[tool.Name] {
-			calls = append(calls, &schema.TestCall{Server: server, Tool: tool.Name, Args: json.RawMessage("{}")})
+	for _, tool := range setup.listed() {
+		if !called[tool] {
+			calls = append(calls, &schema.TestCall{Server: server, Tool: tool, Args: json.RawMessage("{}")})
 		}
 	}
 	return calls
@@ -122,22 +151,20 @@ var alphabet = []schema.TestAnswer{
 	{Kind: "malformed"},
 }
 
-// explore tries one call. Sequences are tried shortest first, and only lengthened where the call wants another attempt: so no
+// explore tries the call. Sequences are tried shortest first, and only lengthened where the call wants another attempt: so no
 // two are equal up to where it ends.
-func (e *Exploration) explore(s *Suite, call *schema.TestCall, limit int) {
-	e.Calls++
+func (c *ExploredCall) explore(s *Suite, limit int) (found []counterExample) {
 	letters := slices.Clone(alphabet)
-	letters[7].After = s.lateness(call)
+	letters[7].After = s.lateness(c.Call)
 	seen := map[string]bool{}
 	queue := [][]schema.TestAnswer{{}}
-	ended, cut := 0, false
 	for len(queue) > 0 {
 		script := queue[0]
 		queue = queue[1:]
-		p := s.try(call, script)
+		p := s.try(c.Call, script)
 		if p.wants {
-			if len(queue)+ended+len(letters) > limit && len(script) > 0 {
-				cut = true // what is in the queue is still tried, as far as it ends
+			if len(queue)+c.Sequences+len(letters) > limit && len(script) > 0 {
+				c.Cut = true // what is in the queue is still tried, as far as it ends
 				continue
 			}
 			for _, letter := range letters {
@@ -145,19 +172,16 @@ func (e *Exploration) explore(s *Suite, call *schema.TestCall, limit int) {
 			}
 			continue
 		}
-		ended++
+		c.Sequences++
 		for _, b := range p.broken() {
 			kind, _, _ := strings.Cut(b.reason, ":")
 			if !seen[kind] {
 				seen[kind] = true
-				e.Violated = append(e.Violated, Violation{Call: call, Script: script, Reason: b.reason, Test: testText(call, script, &b)})
+				found = append(found, counterExample{c.Call, script, b})
 			}
 		}
 	}
-	e.Sequences += ended
-	if cut {
-		e.Cut++
-	}
+	return found
 }
 
 // lateness is a time that is just longer than an attempt of the call may take.
@@ -198,8 +222,8 @@ var okAnswer = []schema.TestAnswer{{Kind: "ok", Effect: true}}
 // breach is something that does not hold and should.
 type breach struct {
 	reason string
-	expect string // what a test expects of the call that shows it; "" = that it ends
-	repeat bool   // the repeat of the call shows it
+	expect []member // what a test expects of the call that shows it; none = that it ends, with one answer
+	repeat bool     // the repeat of the call shows it
 }
 
 // broken lists what does not hold and should.
@@ -209,26 +233,26 @@ func (p *played) broken() []breach {
 		return []breach{{reason: "no answer: the call never ended"}}
 	}
 	var list []breach
-	add := func(expect, format string, args ...any) {
+	add := func(expect []member, format string, args ...any) {
 		list = append(list, breach{reason: fmt.Sprintf(format, args...), expect: expect})
 	}
 	if c.answers != 1 {
-		add("", "one answer: the client got %d", c.answers)
+		add(nil, "one answer: the client got %d", c.answers)
 	}
 	retries, _ := c.values[schema.MaxRetries].(int)
 	if c.Sends > retries+1 {
-		add(fmt.Sprintf("attempts: %d", retries+1), "attempts: %d were made, and max_retries is %d", c.Sends, retries)
+		add(expecting("attempts", retries+1), "attempts: %d were made, and max_retries is %d", c.Sends, retries)
 	}
 	total, _ := c.values[schema.TotalTimeout].(time.Duration)
 	if c.Took > total {
-		add(fmt.Sprintf("took: %q", "<="+total.String()), "time: it took %s, and total_timeout is %s", short(c.Took), short(total))
+		add(expecting("took", "<="+total.String()), "time: it took %s, and total_timeout is %s", short(c.Took), short(total))
 	}
 	if b := c.session.setup.server.Budget; b != nil && float64(c.Sends-1) > b.Burst {
-		add(fmt.Sprintf("attempts: %d", int(b.Burst)+1), "budget: %d retries, and the budget holds %g", c.Sends-1, b.Burst)
+		add(expecting("attempts", int(b.Burst)+1), "budget: %d retries, and the budget holds %g", c.Sends-1, b.Burst)
 	}
 	forwards, _ := c.values[schema.ForwardKey].(string)
 	if effects := c.values[schema.Effects]; effects == policy.EffectsUnsafe && p.executions > 1 && (forwards == "" || c.key == nil) {
-		add("executions: 1", "unsafe: the tool was executed %d times by one call", p.executions)
+		add(expecting("executions", 1), "unsafe: the tool was executed %d times by one call", p.executions)
 	}
 	p.checkEnd(add)
 	if b := p.checkRepeat(); b != nil {
@@ -238,7 +262,7 @@ func (p *played) broken() []breach {
 }
 
 // checkEnd holds the answer against the last thing that the server said.
-func (p *played) checkEnd(add func(expect, format string, args ...any)) {
+func (p *played) checkEnd(add func(expect []member, format string, args ...any)) {
 	c := p.call
 	if len(p.script) == 0 || c.Sends == 0 {
 		return
@@ -247,16 +271,16 @@ func (p *played) checkEnd(add func(expect, format string, args ...any)) {
 	switch last.Kind {
 	case "ok":
 		if c.Status != "success" {
-			add("status: ok", "real result: the server answered, and the client got %s", c.Status)
+			add(expecting("status", "ok"), "real result: the server answered, and the client got %s", c.Status)
 		}
 	case "tool_error":
 		if c.Status != "tool_error" && c.Status != "success" {
-			add("status: tool_error", "real error: the tool failed, and the client got %s", c.Status)
+			add(expecting("status", "tool_error"), "real error: the tool failed, and the client got %s", c.Status)
 		}
 	case "error":
 		var e struct{ Code int64 }
 		if json.Unmarshal(last.Value, &e) == nil && c.Status == "error" && (c.failure == nil || c.failure.Code != e.Code) {
-			add(fmt.Sprintf("error: {code: %d}", e.Code), "real error: the server said %d, and the client got %s", e.Code, c.summary())
+			add(expecting("error", map[string]int64{"code": e.Code}), "real error: the server said %d, and the client got %s", e.Code, c.summary())
 		}
 	}
 }
@@ -270,69 +294,8 @@ func (p *played) checkRepeat() *breach {
 	succeeded := c.Status == "success" || slices.ContainsFunc(p.script, func(a schema.TestAnswer) bool { return a.Kind == "late" })
 	given := again.Cache == "hit" || again.Dedup == "replayed"
 	if !succeeded && given && again.Status != "refused" {
-		return &breach{repeat: true, expect: "cached: false, deduplicated: false",
+		return &breach{repeat: true, expect: append(expecting("cached", false), expecting("deduplicated", false)...),
 			reason: fmt.Sprintf("failures are not kept: the call came to %s, and its repeat got %s", c.Status, again.summary())}
 	}
 	return nil
-}
-
-// testText is a test that fails as long as something does not hold that should.
-func testText(call *schema.TestCall, script []schema.TestAnswer, shown *breach) string {
-	var words []string
-	for _, a := range script {
-		words = append(words, scriptText(a))
-	}
-	server := "[" + strings.Join(words, ", ") + "]"
-	expect := ""
-	if shown.expect != "" {
-		expect = "expect: {" + shown.expect + "}"
-	}
-	name := quoted("found by exploring: " + call.Tool)
-	if shown.repeat {
-		if expect != "" {
-			expect = ", " + expect
-		}
-		return fmt.Sprintf("  - name: %s\n    steps:\n      - {call: %s, server: %s}\n      - {advance: 1m}\n      - {call: %[2]s, server: [ok x3]%[4]s}\n",
-			name, callText(call), server, expect)
-	}
-	if expect != "" {
-		expect = "    " + expect + "\n"
-	}
-	return fmt.Sprintf("  - name: %s\n    call: %s\n    server: %s\n%s", name, callText(call), server, expect)
-}
-
-// callText is a call as a test file has it.
-func callText(call *schema.TestCall) string {
-	var b strings.Builder
-	b.WriteString("{")
-	if call.Server != "" {
-		fmt.Fprintf(&b, "server: %s, ", quoted(call.Server))
-	}
-	fmt.Fprintf(&b, "tool: %s", quoted(call.Tool))
-	if call.Args != nil {
-		fmt.Fprintf(&b, ", args: %s", call.Args)
-	}
-	if call.Meta != nil {
-		fmt.Fprintf(&b, ", meta: %s", call.Meta)
-	}
-	b.WriteString("}")
-	return b.String()
-}
-
-// scriptText is an answer as a test file has it.
-func scriptText(a schema.TestAnswer) string {
-	value := ""
-	switch {
-	case a.Kind == "late":
-		value = short(a.After)
-	case a.Value != nil:
-		value = string(a.Value)
-	case !a.Effect || a.Kind == "ok":
-		return a.Kind
-	}
-	text := strings.TrimSpace(a.Kind + ": " + value)
-	if a.Effect && a.Kind != "late" {
-		text += " , effect: yes"
-	}
-	return "{" + text + "}"
 }

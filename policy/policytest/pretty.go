@@ -55,22 +55,34 @@ func plural(n int, noun string) string {
 }
 
 type pretty struct {
-	w     io.Writer
-	style Style
-	err   error
+	w        io.Writer
+	style    Style
+	commands bool // lines that are commands of a workflow are meant to be
+	err      error
 }
 
 func (p *pretty) printf(format string, args ...any) {
-	if p.err == nil {
-		_, p.err = fmt.Fprintf(p.w, format, args...)
+	if p.err != nil {
+		return
 	}
+	for i, arg := range args {
+		if s, ok := arg.(string); ok {
+			args[i] = harmless(s)
+		}
+	}
+	text := fmt.Sprintf(format, args...)
+	if !p.commands {
+		text = inert(text)
+	}
+	_, p.err = io.WriteString(p.w, text)
 }
 
-func (p *pretty) paint(code, s string) string {
+func (p *pretty) paint(code, s string) ready {
+	s = harmless(s)
 	if !p.style.Color {
-		return s
+		return ready(s)
 	}
-	return "\x1b[" + code + "m" + s + "\x1b[0m"
+	return ready("\x1b[" + code + "m" + s + "\x1b[0m")
 }
 
 func (p *pretty) result(s *Suite, r *Result) {
@@ -98,7 +110,10 @@ func (p *pretty) failures(r *Result) {
 	for _, f := range r.Failures {
 		where := p.paint("2", f.Pos.String())
 		if f.Key == "" {
-			p.printf("  %s\n      %s\n", where, strings.ReplaceAll(f.Text, "\n", "\n      "))
+			p.printf("  %s\n      %s\n", where, harmlessLines(f.Text, "      "))
+			if f.Example != "" {
+				p.printf("\n%s\n", harmlessLines(f.Example, ""))
+			}
 			continue
 		}
 		have := f.Got
@@ -106,8 +121,8 @@ func (p *pretty) failures(r *Result) {
 			have = "nothing"
 		}
 		whose := ""
-		if len(r.Steps[f.Step].Calls) > 1 {
-			whose = fmt.Sprintf(" (call %d of %d)", f.Call+1, len(r.Steps[f.Step].Calls))
+		if calls := len(r.Steps[f.Step].Calls); calls > 1 && f.Key != ofStep {
+			whose = fmt.Sprintf(" (call %d of %d)", f.Call+1, calls)
 		}
 		p.printf("  %s\n      %-*s  want %s  got %s%s\n", where, key, f.Key, p.paint("32", pad(f.Want, want)), p.paint("31", have), whose)
 	}
@@ -171,6 +186,7 @@ func (r *StepResult) inShort() string {
 // reasons shows the decisions behind the failures, each once.
 func (p *pretty) reasons(r *Result) {
 	shown := map[string]bool{}
+	last := "" // whose reasons were shown last, if several calls have some
 	for _, f := range r.Failures {
 		for _, d := range f.Why {
 			if d.Rule == "" && len(d.Considered) == 0 {
@@ -184,9 +200,31 @@ func (p *pretty) reasons(r *Result) {
 				p.printf("\n  %s\n", p.paint("1", "why"))
 			}
 			shown[id] = true
+			if whose := r.whose(f); r.several() && whose != last {
+				p.printf("    %s\n", p.paint("2", whose))
+				last = whose
+			}
 			p.decision(d)
 		}
 	}
+}
+
+// several reports whether more than one call failed.
+func (r *Result) several() bool {
+	return slices.ContainsFunc(r.Failures, func(f Failure) bool { return f.Step != r.Failures[0].Step || f.Call != r.Failures[0].Call })
+}
+
+// whose names the call of a failure.
+func (r *Result) whose(f Failure) string {
+	var parts []string
+	step := r.Steps[f.Step]
+	if len(r.Steps) > 1 {
+		parts = append(parts, fmt.Sprintf("step %d, line %d", f.Step+1, step.Step.Pos.Line))
+	}
+	if len(step.Calls) > 1 {
+		parts = append(parts, fmt.Sprintf("call %d of %d", f.Call+1, len(step.Calls)))
+	}
+	return strings.Join(parts, ", ")
 }
 
 func (p *pretty) decision(d Decision) {
@@ -203,7 +241,7 @@ func (p *pretty) decision(d Decision) {
 		if c.Fate == policy.OtherTool || c.Fate == policy.Took && !tells(&c) {
 			continue
 		}
-		place := ""
+		var place ready
 		if c.Pos.Line > 0 {
 			place = p.paint("2", " ("+c.Pos.String()+")")
 		}

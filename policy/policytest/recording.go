@@ -16,7 +16,7 @@ type Recording struct {
 	Start  time.Time
 	Tools  json.RawMessage // as the server listed them; nil = nobody asked
 	Calls  []*RecordedCall // in the order in which they were made
-	Cut    bool            // its last line is incomplete, as after a kill, and left out
+	Cut    bool            // the last line is incomplete, as after a kill, and left out
 }
 
 // RecordedCall is a call of the client and what it came to.
@@ -24,9 +24,9 @@ type RecordedCall struct {
 	At       time.Duration // since the start
 	Call     schema.TestCall
 	Attempts []schema.TestAnswer
-	Status   string // success, tool_error, error; "" = it has no answer in the recording
-	Code     int64  // of the error
-	Result   json.RawMessage
+	Status   string          // success, tool_error, error; "" = it has no answer in the recording
+	Code     int64           // of the error
+	Result   json.RawMessage // of the server; nil = an error
 	Took     time.Duration
 	Cancel   time.Duration // since the start: when the client took the call back, if Cancels
 	Cancels  bool
@@ -64,29 +64,47 @@ type recordedFrame struct {
 	Error  json.RawMessage `json:"error"`
 }
 
+// isCall reports whether a tools/call is one that the engine does not refuse for its form: else policy has no say in it.
+func (f *recordedFrame) isCall() bool {
+	object := func(text json.RawMessage) bool { return text == nil || text[0] == '{' }
+	return f.ID != nil && f.Params.Name != "" && object(f.Params.Arguments) && object(f.Params.Meta)
+}
+
 // maxRecordedLine is the longest line that is read.
 const maxRecordedLine = 256 << 20
 
-// ReadRecordings reads the sessions of a recording. A last line that is cut off is left out. Its error names the line.
+// ReadRecordings reads the sessions of a recording, those with several servers at a time as one for each server, in the order
+// in which they began. The last line of one that is cut off is left out, and the session marked. The error names the line.
 func ReadRecordings(r io.Reader) ([]*Recording, error) {
 	var all []*Recording
-	var p *recordingReader
+	running := map[string]*recordingReader{} // by server
 	lines := bufio.NewScanner(r)
 	lines.Buffer(nil, maxRecordedLine)
+	cut := 0 // the number of a line that is no JSON: there the session must have ended
 	for n := 1; lines.Scan(); n++ {
 		var l recordedLine
-		if err := json.Unmarshal(lines.Bytes(), &l); err != nil || l.What == "" {
-			if p != nil && !json.Valid(lines.Bytes()) && !lines.Scan() && lines.Err() == nil {
-				p.Cut = true
-				break
-			}
+		err := json.Unmarshal(lines.Bytes(), &l)
+		switch {
+		case cut == 0 && len(all) > 0 && !json.Valid(lines.Bytes()):
+			cut = n
+			continue
+		case err != nil || l.What == "":
 			return nil, fmt.Errorf("line %d is none of a recording", n)
+		case cut > 0 && l.What != "session":
+			return nil, fmt.Errorf("line %d is none of a recording", cut)
+		case cut > 0:
+			all[len(all)-1].Cut, cut = true, 0
 		}
+		p := running[l.Server]
 		if p == nil || l.What == "session" {
 			p = &recordingReader{Recording: &Recording{Server: l.Server, Start: l.At}, calls: map[string]*RecordedCall{}, attempts: map[string]*recordedAttempt{}}
+			running[l.Server] = p
 			all = append(all, p.Recording)
 		}
 		p.take(&l)
+	}
+	if cut > 0 {
+		all[len(all)-1].Cut = true
 	}
 	return all, lines.Err()
 }
@@ -108,7 +126,7 @@ func (p *recordingReader) take(l *recordedLine) {
 		if c := p.calls[string(f.Params.RequestID)]; c != nil && f.Method == "notifications/cancelled" {
 			c.Cancel, c.Cancels = l.At.Sub(p.Start), true
 		}
-		if f.Method != "tools/call" {
+		if f.Method != "tools/call" || !f.isCall() {
 			return
 		}
 		c := &RecordedCall{At: l.At.Sub(p.Start), Call: schema.TestCall{Tool: f.Params.Name, Args: f.Params.Arguments, Meta: f.Params.Meta}}
@@ -160,15 +178,25 @@ func (p *recordingReader) answered(l *recordedLine, f *recordedFrame) {
 
 func (c *RecordedCall) end(at time.Duration, f *recordedFrame) {
 	c.Took, c.Status, c.Result = at-c.At, "success", f.Result
+	failed := readFailure(&message{Result: f.Result, Error: f.Error})
 	switch {
-	case f.Error != nil:
-		c.Status = "error"
-		if failed := readFailure(&message{Error: f.Error}); failed != nil {
-			c.Code = failed.Code
-		}
-	case isError(f.Result):
+	case failed == nil:
+	case f.Error != nil || failed.Kind != "": // an error of ours may have been told by a result
+		c.Status, c.Code, c.Result = "error", failed.Code, nil
+	default:
 		c.Status = "tool_error"
 	}
+}
+
+// over is when the call had ended; ok = it had, in the recording.
+func (c *RecordedCall) over() (at time.Duration, ok bool) {
+	switch {
+	case c.Status != "":
+		return c.At + c.Took, true
+	case c.Cancels:
+		return c.Cancel, true
+	}
+	return 0, false
 }
 
 func isError(result json.RawMessage) bool {

@@ -1,10 +1,11 @@
 package policytest
 
 import (
-	"encoding/xml"
 	"fmt"
 	"io"
 	"strings"
+
+	"github.com/bentabol/mcp-retry/policy/policytest/junit"
 )
 
 // Message says on a line what was not as expected.
@@ -29,67 +30,28 @@ func explained(s *Suite, r *Result) string {
 	return text.String()
 }
 
-// The parts of a JUnit report that CI systems agree on: a suite for each file, a case for each row of a test.
-type (
-	junitReport struct {
-		XMLName  xml.Name     `xml:"testsuites"`
-		Name     string       `xml:"name,attr"`
-		Tests    int          `xml:"tests,attr"`
-		Failures int          `xml:"failures,attr"`
-		Suites   []junitSuite `xml:"testsuite"`
-	}
-	junitSuite struct {
-		Name     string      `xml:"name,attr"`
-		Tests    int         `xml:"tests,attr"`
-		Failures int         `xml:"failures,attr"`
-		Cases    []junitCase `xml:"testcase"`
-	}
-	junitCase struct {
-		Name    string        `xml:"name,attr"`
-		Class   string        `xml:"classname,attr"`
-		File    string        `xml:"file,attr"`
-		Line    int           `xml:"line,attr,omitempty"`
-		Failure *junitFailure `xml:"failure"`
-	}
-	junitFailure struct {
-		Message string `xml:"message,attr"`
-		Text    string `xml:",cdata"`
-	}
-)
-
-// WriteJUnit writes the report for CI systems that show tests.
+// WriteJUnit writes the report for CI systems that show tests: a suite for each file, a case for each row of a test.
 func (r *Report) WriteJUnit(w io.Writer) error {
-	out := junitReport{Name: "mcp-retry test"}
+	out := junit.Report{Name: "mcp-retry test"}
 	for _, f := range r.Files {
-		suite := junitSuite{Name: f.Suite.File.File, Tests: len(f.Results)}
+		suite := junit.Suite{Name: harmless(f.Suite.File.File)}
 		for _, result := range f.Results {
-			c := junitCase{Name: result.Name(), Class: result.File, File: result.File, Line: result.Pos.Line}
-			if !result.Passed() {
-				suite.Failures++
-				c.Failure = &junitFailure{Message: result.Failures[0].Message(), Text: "\n" + explained(f.Suite, result)}
-			}
-			suite.Cases = append(suite.Cases, c)
+			suite.Cases = append(suite.Cases, junitCase(f.Suite, result))
 		}
-		out.Tests += suite.Tests
-		out.Failures += suite.Failures
-		out.Suites = append(out.Suites, suite)
+		out.Add(suite)
 	}
 	for _, result := range r.faulty() {
-		c := junitCase{Name: result.Name(), Class: result.File, File: result.File, Line: result.Pos.Line,
-			Failure: &junitFailure{Message: result.Failures[0].Message(), Text: "\n" + explained(nil, result)}}
-		out.Tests, out.Failures = out.Tests+1, out.Failures+1
-		out.Suites = append(out.Suites, junitSuite{Name: result.File, Tests: 1, Failures: 1, Cases: []junitCase{c}})
+		out.Add(junit.Suite{Name: harmless(result.File), Cases: []junit.Case{junitCase(nil, result)}})
 	}
-	if _, err := io.WriteString(w, xml.Header); err != nil {
-		return err
+	return out.Write(w)
+}
+
+func junitCase(s *Suite, r *Result) junit.Case {
+	c := junit.Case{Name: harmless(r.Name()), Class: harmless(r.File), File: harmless(r.File), Line: r.Pos.Line}
+	if !r.Passed() {
+		c.Failure = &junit.Failure{Message: harmless(r.Failures[0].Message()), Text: "\n" + explained(s, r)}
 	}
-	encoder := xml.NewEncoder(w)
-	encoder.Indent("", "  ")
-	if err := encoder.Encode(out); err != nil {
-		return err
-	}
-	_, err := io.WriteString(w, "\n")
-	return err
+	return c
 }
 
 // WriteTAP writes the report in the Test Anything Protocol, version 13.
@@ -110,7 +72,7 @@ func (r *Report) WriteTAP(w io.Writer) error {
 			return
 		}
 		for line := range strings.Lines(explained(s, result)) {
-			p.printf("# %s\n", strings.TrimRight(line, "\n"))
+			p.printf("%s\n", strings.TrimRight("# "+line, " \n"))
 		}
 	}
 	for _, f := range r.Files {
@@ -127,7 +89,7 @@ func (r *Report) WriteTAP(w io.Writer) error {
 // WriteGitHub writes each failure as an annotation of its place, for GitHub Actions, and what else there is to say in a group
 // of the log.
 func (r *Report) WriteGitHub(w io.Writer) error {
-	p := &pretty{w: w}
+	p := &pretty{w: w, commands: true}
 	annotate := func(result *Result) {
 		for _, failure := range result.Failures {
 			p.printf("::error file=%s,line=%d,col=%d,title=%s::%s\n", property(failure.Pos.File), max(failure.Pos.Line, 1), max(failure.Pos.Col, 1),
@@ -141,7 +103,7 @@ func (r *Report) WriteGitHub(w io.Writer) error {
 		for _, result := range f.Results {
 			annotate(result)
 			if !result.Passed() {
-				p.printf("::group::%s\n%s::endgroup::\n", annotation(result.Name()), explained(f.Suite, result))
+				p.printf("::group::%s\n%s::endgroup::\n", annotation(result.Name()), ready(explained(f.Suite, result)))
 			}
 		}
 	}

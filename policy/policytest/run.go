@@ -47,6 +47,8 @@ type Failure struct {
 	Got  string     // "" = nothing
 	Text string     // of what is never expected, instead of Want and Got
 	Why  []Decision // that led to it, if they are known
+
+	Example string // a test that shows it, if exploring has found it: see [Violation]
 }
 
 // runRow plays a row. With trace, decisions are kept with their reasons.
@@ -149,6 +151,9 @@ func waiting(calls []*Call) bool {
 	return false
 }
 
+// ofStep is the key of the only expectation that is about the step as a whole, whatever its calls.
+const ofStep = "executions"
+
 // judge holds what a step came to against what was expected.
 func (w *world) judge(index int, r *StepResult) []Failure {
 	var failures []Failure
@@ -165,7 +170,13 @@ func (w *world) judge(index int, r *StepResult) []Failure {
 			add(Failure{Pos: r.Step.Pos, Text: "the call never ended"})
 			continue
 		}
+		if c.answers > 1 {
+			add(Failure{Pos: r.Step.Pos, Text: fmt.Sprintf("the client got %d answers", c.answers)})
+		}
 		for _, e := range r.Step.Expect {
+			if e.Key == ofStep && n > 0 {
+				continue // told once
+			}
 			if have := c.look(e.Key, r.Executions); !meets(e.Want, have) {
 				add(Failure{Pos: e.Pos, Key: e.Key, Want: e.Text, Got: have.text, Why: c.because(e.Key)})
 			}
@@ -177,8 +188,16 @@ func (w *world) judge(index int, r *StepResult) []Failure {
 	if len(r.Calls) > 0 {
 		if v := r.Calls[0].session.server; v.unscripted > 0 {
 			failures = append(failures, Failure{Pos: r.Step.Pos, Step: index,
-				Text: fmt.Sprintf("the server was asked %d times, and the test says only what it does the first %d times", v.length+v.unscripted, v.length)})
+				Text: unscriptedText(v.length, v.length+v.unscripted)})
 		}
 	}
 	return failures
+}
+
+// unscriptedText says that the server was asked more often than the script has answers.
+func unscriptedText(scripted, asked int) string {
+	if scripted == 0 {
+		return fmt.Sprintf("the server was asked (%s), and the test does not say what it does then", plural(asked, "time"))
+	}
+	return fmt.Sprintf("the server was asked %s, and the test says what it does for %d only", plural(asked, "time"), scripted)
 }

@@ -178,7 +178,7 @@ func (v *scripted) attempt(id string, tag int64) {
 	case "malformed":
 		s.world.plan(a.After, func() {
 			if v.runs && v.gen == gen {
-				s.fromServer(gen, `{"jsonrpc":"2.0","id":`+id+`,"result":{},"error":null}`) // it may only have one of them
+				s.fromServer(gen, `{"jsonrpc":"2.0","id":`+id+`,"result":{},"error":{}}`) // it may only have one of them
 			}
 		})
 	}

@@ -160,7 +160,10 @@ func (s *session) decided(request string, d policy.Decided) {
 	if s.world.coverage == nil && !s.world.trace {
 		return
 	}
-	decision := Decision{Decision: d.Decision, Rule: d.Rule, Value: valueText(d.Value), value: d.Value, Considered: d.Considered(), Attempt: len(c.Attempts)}
+	decision := Decision{Decision: d.Decision, Rule: d.Rule, Value: valueText(d.Value), value: d.Value, Attempt: len(c.Attempts)}
+	if !s.world.brief {
+		decision.Considered = d.Considered()
+	}
 	s.world.coverage.add(s.world.suite, &decision)
 	if s.world.trace {
 		c.Decisions = append(c.Decisions, decision)

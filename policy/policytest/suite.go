@@ -14,7 +14,8 @@ import (
 	"github.com/bentabol/mcp-retry/schema"
 )
 
-// Suite is a test file that is fit to be run.
+// Suite is a test file that is fit to be run. A tool that the server does not list is treated as run treats one before any list of
+// tools has passed: as unsafe once it was sent and it is unknown whether it was executed, as unannotated in all else.
 type Suite struct {
 	File   *schema.TestFile
 	Text   []byte // of the file
@@ -27,6 +28,33 @@ type serverSetup struct {
 	server *schema.Server
 	policy *policy.Policy
 	tools  json.RawMessage // a list
+	names  func() map[string]bool
+}
+
+func newSetup(server *schema.Server, p *policy.Policy, tools json.RawMessage) *serverSetup {
+	s := &serverSetup{server: server, policy: p, tools: tools}
+	s.names = sync.OnceValue(func() map[string]bool {
+		names := map[string]bool{}
+		for _, tool := range s.listed() {
+			names[tool] = true
+		}
+		return names
+	})
+	return s
+}
+
+// listed are the names of the tools, in their order.
+func (s *serverSetup) listed() (names []string) {
+	var tools []struct {
+		Name string `json:"name"`
+	}
+	if json.Unmarshal(s.tools, &tools) != nil {
+		return nil
+	}
+	for _, tool := range tools {
+		names = append(names, tool.Name)
+	}
+	return names
 }
 
 // loadedConfig is a config that several test files may be about.
@@ -85,19 +113,19 @@ func (l *Loader) LoadText(path string, text []byte) (*Suite, error) {
 		return nil, &Fault{File: path, Text: text, Findings: findings}
 	}
 	s := &Suite{File: file, Text: text}
-	s.config = l.config(filepath.Join(filepath.Dir(path), filepath.FromSlash(file.Config)))
+	s.config = l.config(named(path, file.Config))
 	if s.config.err != nil {
 		return nil, pointAt(s, file.ConfigPos, s.config.err)
 	}
 	if s.config.findings.HasErrors() {
 		return nil, &Fault{File: s.config.path, Text: s.config.text, Findings: s.config.findings}
 	}
-	tools, err := s.readTools(filepath.Dir(path))
+	tools, err := s.readTools(path)
 	if err != nil {
 		return nil, pointAt(s, file.ToolsPos, err)
 	}
 	for i, server := range s.config.config.Servers {
-		s.setups = append(s.setups, &serverSetup{server: server, policy: s.config.policies[i], tools: tools(server.Name)})
+		s.setups = append(s.setups, newSetup(server, s.config.policies[i], tools(server.Name)))
 	}
 	faults := s.checkServers()
 	if !l.AnyRule {
@@ -122,6 +150,15 @@ func pointAt(s *Suite, pos schema.Pos, err error) *Fault {
 	return &Fault{File: s.File.File, Text: s.Text, Findings: schema.Findings{
 		{Pos: pos, Level: schema.Error, ID: "bad-value", Message: err.Error(), Hint: "paths are relative to this file"},
 	}}
+}
+
+// named is the file that a test file names by a path, which is relative to it or absolute.
+func named(testFile, path string) string {
+	path = filepath.FromSlash(path)
+	if filepath.IsAbs(path) {
+		return path
+	}
+	return filepath.Join(filepath.Dir(testFile), path)
 }
 
 // config loads and compiles a config, once.
@@ -161,7 +198,7 @@ func (l *Loader) config(path string) *loadedConfig {
 }
 
 // readTools returns the tools of each server, as a JSON list.
-func (s *Suite) readTools(dir string) (func(server string) json.RawMessage, error) {
+func (s *Suite) readTools(testFile string) (func(server string) json.RawMessage, error) {
 	if s.File.ToolsFile == "" {
 		all, err := json.Marshal(s.File.Tools)
 		if s.File.Tools == nil {
@@ -169,7 +206,7 @@ func (s *Suite) readTools(dir string) (func(server string) json.RawMessage, erro
 		}
 		return func(string) json.RawMessage { return all }, err
 	}
-	path := filepath.Join(dir, filepath.FromSlash(s.File.ToolsFile))
+	path := named(testFile, s.File.ToolsFile)
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return nil, unreadable(path, err)
@@ -242,7 +279,7 @@ func (s *Suite) setup(name string) *serverSetup {
 func (s *Suite) Sources() []string {
 	files := []string{s.File.File, s.config.path}
 	if s.File.ToolsFile != "" {
-		files = append(files, filepath.Join(filepath.Dir(s.File.File), filepath.FromSlash(s.File.ToolsFile)))
+		files = append(files, named(s.File.File, s.File.ToolsFile))
 	}
 	return files
 }

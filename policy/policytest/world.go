@@ -13,6 +13,7 @@ type world struct {
 	coming   []happening // by time, then in the order they were planned
 	sessions []*session  // in the order they were needed
 	trace    bool        // whether decisions are explained
+	brief    bool        // but without the rules that were asked
 	coverage *Coverage   // nil = nobody counts
 	events   []Event
 }
