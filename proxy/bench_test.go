@@ -27,7 +27,7 @@ servers:
       - {name: key, idempotency_key: 'args.n > 0 ? dyn(null) : dyn("zero")'}
       - {name: scope, breaker_scope: '"n" + string(args.n % 2)'}
       - {name: deny, deny: 'args.n < 0 ? "negative" : ""'}
-      - {name: time, call_timeout: 'args.n == 1000000 ? duration("1s") : duration("30s")'}
+      - {name: time, call_timeout: 'args.n == 0 ? duration("1s") : duration("30s")'}
 `
 
 // barePolicy leaves everything to the built-in policy.
@@ -154,7 +154,9 @@ func (p *peer) appendCall(b []byte) []byte {
 	p.id++
 	b = append(b, `{"jsonrpc":"2.0","id":`...)
 	b = strconv.AppendInt(b, int64(p.id), 10)
-	return append(b, `,"method":"tools/call","params":{"name":"echo","arguments":{"n":1}}}`+"\n"...)
+	b = append(b, `,"method":"tools/call","params":{"name":"echo","arguments":{"n":`...)
+	b = strconv.AppendInt(b, int64(p.id), 10) // or one would answer for all that are in flight
+	return append(b, "}}}\n"...)
 }
 
 // call makes one call and waits for its answer.

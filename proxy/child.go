@@ -47,8 +47,9 @@ type child struct {
 	logEnded  chan struct{} // closed when stderr will give no more lines
 	gone      chan struct{} // closed once ServerDown was delivered
 
-	process *os.Process
-	state   *os.ProcessState
+	process  *os.Process
+	lifeline *lifeline
+	state    *os.ProcessState
 }
 
 // startChild starts the server as life gen and returns at once; ServerUp or ServerDown follows.
@@ -64,7 +65,8 @@ func startChild(l *link, server *schema.Server, gen uint64) *child {
 		logEnded:  make(chan struct{}),
 		gone:      make(chan struct{}),
 	}
-	c.lines = newStderrLog(func(line string) { s.log.serverStderr(server.Name, line) })
+	c.lines = newStderrLog(func(line string) { s.log.serverStderr(server.Name, line) },
+		func(lines int) { s.log.stderrDropped(server.Name, lines) })
 	pipes, err := openPipes()
 	if err != nil {
 		c.stdin = &outbox{gone: true}
@@ -101,12 +103,14 @@ func (c *child) run(pipes *pipes) {
 	cmd, err := newCommand(c.server)
 	if err == nil {
 		cmd.Stdin, cmd.Stdout, cmd.Stderr = pipes.stdin, pipes.stdout, pipes.stderr
+		c.lifeline = newLifeline(cmd)
 		if err = cmd.Start(); err != nil {
 			err = explainStart(cmd, err)
 		}
 	}
 	closeFiles(pipes.stdin, pipes.stdout, pipes.stderr)
 	if err != nil {
+		c.lifeline.cut()
 		c.stdin.abandon()
 		c.stdout.close()
 		c.stderr.close()
@@ -115,6 +119,7 @@ func (c *child) run(pipes *pipes) {
 	}
 	c.process = cmd.Process
 	adopt(c.process)
+	c.lifeline.tie(c.process)
 	c.deliver(engine.Event{Kind: engine.ServerUp, Gen: c.gen})
 	go c.readOut()
 	go c.readErr()
@@ -147,7 +152,7 @@ func (c *child) readErr() {
 	defer close(c.logEnded)
 	defer c.stderr.close()
 	io.Copy(c.lines, c.stderr)
-	c.lines.end()
+	c.lines.finish()
 }
 
 // give notes why the process is of no use any more.
@@ -177,6 +182,7 @@ func (c *child) supervise() {
 		}
 	}
 	c.endGroup()
+	c.lifeline.cut()
 	disown(c.process)
 	c.stdin.abandon()
 	c.stdout.finish()
@@ -239,6 +245,8 @@ func (c *child) exitsWithin(grace, hurried time.Duration) bool {
 		case <-hurrying:
 			hurrying = nil
 			timer.Reset(min(hurried, time.Until(deadline)))
+		case <-c.link.session.kill:
+			return c.hasExited()
 		case <-timer.C:
 			return c.hasExited()
 		}
@@ -261,7 +269,7 @@ func (c *child) endGroup() {
 		return
 	}
 	terminateGroup(c.process)
-	for deadline := time.Now().Add(termGrace); time.Now().Before(deadline); time.Sleep(groupPoll) {
+	for deadline := time.Now().Add(termGrace); time.Now().Before(deadline) && !c.link.session.stopped(c.link.session.kill); time.Sleep(groupPoll) {
 		if !groupAlive(c.process) {
 			return
 		}

@@ -37,7 +37,7 @@
 //
 // Options.Stderr gets one record a line: JSON, or with [LogPretty] the same for people. Events and fields are stable: new ones
 // may come, none changes its meaning. Every record has time (RFC 3339), level (debug, info, warn, error), msg (the event) and,
-// where it concerns one, server. Fields that are zero are left out.
+// where it concerns one, server. Fields that are zero are left out. Of a tool and a scope 256 bytes are shown, of a detail 4 KiB.
 //
 //	event                         level          fields beside server
 //	proxy_start                   info           detail: the version
@@ -54,16 +54,21 @@
 //	cel_error                     warn           tool, request_id, rule, kind: the decision; detail: what the expression failed with
 //	invalid_result                warn           tool, request_id, detail: what is wrong with the result
 //	unchecked_result              warn           tool, request_id, detail: why it could not be validated; it passes
-//	config_reload                 info, error    detail. error if the file is refused: a record for each finding
+//	config_reload                 info to error  detail. error if the file is refused: a record for each finding; warn if it is gone
 //	bad_frame                     warn           detail: what was no message, or had to be repaired
 //	message_too_large             warn           detail
 //	noise                         warn           detail: what the server wrote to stdout beside its messages
 //	stray_answer                  debug          detail: an answer to a request that is not open
-//	log_dropped                   warn           detail: how many records were lost because stderr is not read
+//	log_dropped                   warn           detail: how many records were lost because stderr is not read, or lines of a server's stderr left
+//	                                             out because it writes without end
+//	recording_ended               error          detail: why what passes is not recorded any more
 //	name_cut                      warn           tool, detail: what its composed name is, which would have been too long
 //	server_missing                warn, debug    detail: why a composed server is hidden for now
 //	server_left_out               warn, debug    code, detail: a list that a composed server did not give
-//	server_back                   info           a composed server is there again
+//	server_back                   info           a composed server is there, again or for the first time
+//	server_added                  info           a changed config has a server more
+//	server_removed                info           a changed config has it no more: what is in flight there finishes, and it ends
+//	resource_shared               warn           detail: a resource that a composed server before this one has too
 //
 // status is success, tool_error (the tool's own error), error, timeout, refused (by breaker, limits or idempotency: nothing was
 // sent), denied or cancelled. request_id is the client's id. delivery is not_sent, rejected, unknown or answered; cache is hit,

@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
+	"unicode/utf8"
 
 	"github.com/bentabol/mcp-retry/proxy/engine"
 )
@@ -66,17 +68,48 @@ func newLogger(w io.Writer, level slog.Level, f formatter) *logger {
 	return &logger{level: level, w: w, formatter: f}
 }
 
+// Bounds of what a client or a server can have a record say, in bytes.
+const (
+	maxLogName   = 256     // of a tool or a scope
+	maxLogDetail = 4 << 10 // of the rest
+)
+
 // record queues a record of the engine.
 func (l *logger) record(now time.Time, r *engine.Record) {
-	if slog.Level(r.Level) >= l.level {
-		l.add(entry{at: now, rec: *r})
+	if slog.Level(r.Level) < l.level {
+		return
 	}
+	e := entry{at: now, rec: *r}
+	e.rec.Tool, e.rec.Scope = clipped(r.Tool, maxLogName), clipped(r.Scope, maxLogName)
+	e.rec.Detail = clipped(r.Detail, maxLogDetail)
+	l.add(e)
+}
+
+// clipped is the beginning of a text that is longer than most bytes, and else the text.
+func clipped(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	for most > 0 && !utf8.RuneStart(text[most]) {
+		most--
+	}
+	return strings.Clone(text[:most]) + "…"
 }
 
 // serverStderr queues a line that a server wrote to stderr.
 func (l *logger) serverStderr(server, line string) {
 	if l.level <= slog.LevelInfo {
 		l.add(entry{at: time.Now(), rec: engine.Record{Event: "server_stderr", Server: server}, text: line})
+	}
+}
+
+// stderrDropped queues a record of lines that a server wrote to stderr and that are not logged.
+func (l *logger) stderrDropped(server string, lines int) {
+	if l.level <= slog.LevelInfo {
+		l.record(time.Now(), &engine.Record{
+			Level: engine.LevelWarn, Event: "log_dropped", Server: server,
+			Detail: fmt.Sprintf("%d lines of its stderr were left out: it writes more than %d a second", lines, lineRate),
+		})
 	}
 }
 

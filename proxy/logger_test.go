@@ -281,3 +281,20 @@ func BenchmarkLogRecord(b *testing.B) {
 		l.flush(time.Minute)
 	})
 }
+
+func TestNobodyMakesARecordLong(t *testing.T) {
+	log := &syncBuffer{}
+	l := newLogger(log, slog.LevelInfo, &jsonFormatter{})
+	long := strings.Repeat("ü", 1<<20)
+	l.record(at, &engine.Record{Event: "e", Tool: "x" + long, Scope: long, Detail: long})
+	l.record(at, &engine.Record{Event: "e", Tool: strings.Repeat("y", maxLogName)})
+	l.flush(5 * time.Second)
+	all := lines(t, log.String())
+	tool, scope, detail := all[0]["tool"].(string), all[0]["scope"].(string), all[0]["detail"].(string)
+	if tool != "x"+strings.Repeat("ü", maxLogName/2-1)+"…" || scope != strings.Repeat("ü", maxLogName/2)+"…" || detail != strings.Repeat("ü", maxLogDetail/2)+"…" {
+		t.Errorf("the record has %d, %d and %d bytes", len(tool), len(scope), len(detail))
+	}
+	if got := all[1]["tool"]; got != strings.Repeat("y", maxLogName) {
+		t.Errorf("what is not too long is %v", got)
+	}
+}

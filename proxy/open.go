@@ -14,7 +14,7 @@ import (
 // are for all servers of the file, behind one endpoint. The rest of the options is left to the caller: with Watch set to the
 // file, its changes are taken over. A [ConfigError] says what is wrong with the config.
 func Open(file, server string) (Options, error) {
-	text, err := os.ReadFile(file)
+	text, err := schema.ReadFile(file)
 	if err != nil {
 		return Options{}, err
 	}
@@ -45,7 +45,7 @@ func Parse(name string, text []byte, server string) (Options, error) {
 		return composed(config)
 	}
 	compiled, err := compile(s)
-	return Options{Server: s, Policy: compiled}, err
+	return Options{Server: s, Policy: compiled, Separator: config.Separator}, err
 }
 
 // composed are the options for all servers of a config behind one endpoint.

@@ -62,11 +62,11 @@ type outbox struct {
 	idle     chan struct{} // closed when draining ends; nil if nobody waits
 }
 
-// A mark says where in the stream a tagged frame begins.
-type mark struct{ tag, start int64 }
+// A mark says where in the stream a tagged frame lies.
+type mark struct{ tag, start, end int64 }
 
 // add appends a frame, made of pieces, and its newline. The pieces are used during the call only, but for those that lie
-// within keep, which the outbox may hold on to. A tag other than 0 names the frame for unsent.
+// within keep, which the outbox may hold on to. A tag other than 0 names the frame for unsent and takeBack.
 func (o *outbox) add(pieces [][]byte, tag int64, keep []byte) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -75,7 +75,7 @@ func (o *outbox) add(pieces [][]byte, tag int64, keep []byte) {
 		size += int64(len(p))
 	}
 	if tag != 0 {
-		o.mark(tag)
+		o.mark(tag, size)
 	}
 	o.end += size
 	if o.err != nil || o.gone {
@@ -134,14 +134,14 @@ func (o *outbox) openGather() []byte {
 	return buf
 }
 
-// mark notes where the next frame begins, and forgets the marks of frames that have begun to go out.
-func (o *outbox) mark(tag int64) {
+// mark notes where the next frame will lie, and forgets the marks of frames that have begun to go out.
+func (o *outbox) mark(tag, size int64) {
 	if len(o.marks) > 0 && o.written == o.end {
 		o.marks = o.marks[:0]
 	} else if len(o.marks) == cap(o.marks) {
 		o.marks = o.marks[:copy(o.marks, o.marks[o.firstUnsent():])]
 	}
-	o.marks = append(o.marks, mark{tag, o.end})
+	o.marks = append(o.marks, mark{tag, o.end, o.end + size})
 }
 
 // firstUnsent returns the index of the first mark of which nothing was written.

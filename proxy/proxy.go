@@ -10,7 +10,6 @@ import (
 	"os"
 	"runtime"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/bentabol/mcp-retry/policy"
@@ -47,23 +46,35 @@ type Options struct {
 	// one that is served to Prometheus.
 	Meter func(server string) *engine.Meter
 
-	// Watch is the config file that Server and Policy are of: it is looked at each second, and what has changed in it is in
-	// force from the next call on, unless it is faulty. "" = nothing is watched.
+	// Watch is the config file that Server and Policy, or Servers, are of: it is looked at each second, and what has changed in it
+	// is in force from the next call on, unless it is faulty. Two looks in a row must find the same, since it may be in the middle
+	// of being written. If the file is gone, the config stays as it is until there is one again. "" = nothing is watched.
 	//
-	// Calls in flight end under the old policy; breakers, limits, and what is cached or kept stay. The server is started
-	// anew, once nothing is in flight, if its command, args, env or cwd has changed. A max_message_bytes, and a separator
-	// between the names of servers and tools, hold from the next session on. A faulty file is refused whole: the log says why, and the old config stays in force.
+	// Calls in flight end under the old policy; breakers, limits, and what is cached or kept stay. A server is started anew, once
+	// nothing is in flight, if its command, args, env or cwd has changed. Of several servers behind one endpoint those that were
+	// added are started, those that were removed end once nothing is in flight there, and the client is told that the lists have
+	// changed; so it is if the order of the servers or the separator of names is another. A max_message_bytes holds from the next
+	// session on. A faulty file is refused whole: the log says why, and the old config stays in force.
 	Watch string
 
-	// Reread returns Server and Policy from the watched file as it is by now; nil = [Open] does. Its other options are ignored.
+	// Reread returns Server and Policy, or Servers and Separator, from the watched file as it is by now; nil = [Open] does. Its
+	// other options are ignored.
 	Reread func() (Options, error)
 
 	// Reloaded is told of each change of the watched file: nil, or why it was refused. It must return at once; nil = nobody is told.
 	Reloaded func(error)
 
-	// Record is where everything that passes is written, a [RecordedLine] in JSON a line, without secrets as far as
-	// [schema.Redact] knows them; nil = nowhere. It works with one server.
+	// Removed is told the name of each server that a changed file has none of any more, once nothing is in flight there. It must
+	// return at once; nil = nobody is told.
+	Removed func(server string)
+
+	// Record is where everything that passes is written, a [RecordedLine] in JSON a line, without secrets as far as a
+	// [schema.Redactor] knows them; nil = nowhere.
 	Record io.Writer
+
+	// Kill has the server's processes, and what these have started, killed as soon as it is closed, if the session is ending by
+	// then: they are given no more time to end by themselves. nil = they have all the time that is usual.
+	Kill <-chan struct{}
 
 	Seed    uint64 // of jitter; 0 = a random one
 	Version string // of mcp-retry
@@ -76,7 +87,7 @@ type Proxy struct {
 	log     *logger
 	running sessions
 
-	recording sync.Mutex
+	tape *tape // nil = nothing is recorded
 }
 
 // A Member is one of several servers behind one endpoint.
@@ -123,11 +134,8 @@ func New(o Options) (*Proxy, error) {
 	if err != nil {
 		return nil, err
 	}
-	if o.Record != nil && len(members) > 1 {
-		return nil, errors.New("only what passes to one server can be recorded: name it")
-	}
 	if len(members) > 1 {
-		if _, err := compose.New(boardConfig(members, &o, nil)); err != nil {
+		if _, err := compose.New(boardConfig(members, &o)); err != nil {
 			return nil, err
 		}
 	}
@@ -140,7 +148,15 @@ func New(o Options) (*Proxy, error) {
 	default:
 		return nil, fmt.Errorf("unknown log format %q: use %q or %q", o.LogFormat, LogJSON, LogPretty)
 	}
-	return &Proxy{options: o, members: members, log: newLogger(o.Stderr, o.LogLevel, f)}, nil
+	p := &Proxy{options: o, members: members, log: newLogger(o.Stderr, o.LogLevel, f)}
+	if o.Record != nil {
+		p.tape = &tape{out: o.Record, failed: func(err error) {
+			p.log.record(time.Now(), &engine.Record{
+				Level: engine.LevelError, Event: "recording_ended", Detail: "what passes from here on is not recorded: " + err.Error(),
+			})
+		}}
+	}
+	return p, nil
 }
 
 // Serve runs one session: it starts the server, reads the client's frames from in and writes frames to out. It returns nil
@@ -159,64 +175,45 @@ func (p *Proxy) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 		seed = rand.Uint64()
 	}
 	servers := make([]*schema.Server, len(p.members))
-	engines := make([]*engine.Engine, len(p.members))
 	for i, m := range p.members {
 		servers[i] = m.Server
-		if p.options.Record == nil {
-			engines[i] = p.newEngine(m, seed+uint64(i), nil)
-		}
-	}
-	var record *recorder
-	if p.options.Record != nil {
-		record = &recorder{out: p.options.Record, mu: &p.recording, server: servers[0].Name, calls: map[int64]string{}}
-		engines[0] = p.newEngine(p.members[0], seed, record.observer())
-		record.engine = engines[0]
-		record.line(RecordedLine{At: time.Now(), What: "session"})
 	}
 	s := newSession(p.log, in, out, servers...)
-	switch {
-	case record != nil:
-		s.engine = record
-	case len(engines) == 1:
-		s.engine = engines[0]
-	default:
-		s.board, _ = compose.New(boardConfig(p.members, &p.options, engines)) // New has seen that this works
+	s.makers = &makers{proxy: p, seed: seed, secrets: schema.NewRedactor(servers...)}
+	steppers := make([]stepper, len(p.members))
+	for i, l := range s.links() {
+		steppers[i], l.engine = s.makers.engine(p.members[i])
 	}
+	if len(steppers) == 1 {
+		s.engine = steppers[0]
+	} else {
+		c := boardConfig(p.members, &p.options)
+		for i, l := range s.links() {
+			c.Servers[i].Engine, c.Servers[i].Meter = steppers[i], l.engine.Meter()
+		}
+		s.board, _ = compose.New(c) // New has seen that this works
+	}
+	s.removed, s.kill = p.options.Removed, p.options.Kill
 	for _, server := range servers {
 		p.log.record(time.Now(), &engine.Record{Event: "proxy_start", Server: server.Name, Detail: p.options.Version})
 	}
 	if p.options.Watch != "" {
-		go newWatch(s, &p.options).run()
+		if w := newWatch(s, &p.options); w.isFile() {
+			s.watch = w
+			go w.run()
+		}
 	}
-	defer p.running.enter(s, engines)()
+	defer p.running.enter(s)()
 	s.serve(ctx.Done())
 	p.log.flush(logFlush)
 	return ctx.Err()
 }
 
-// newEngine returns what decides for a server in one session.
-func (p *Proxy) newEngine(m Member, seed uint64, observer *engine.Observer) *engine.Engine {
-	var meter *engine.Meter
-	if p.options.Meter != nil {
-		meter = p.options.Meter(m.Server.Name)
-	}
-	return engine.New(engine.Config{
-		Server: m.Server, Policy: m.Policy, Seed: seed, LogLevel: engine.Level(p.options.LogLevel),
-		CompileSchema: compileSchema,
-		Meter:         meter,
-		Observer:      observer,
-	})
-}
-
-// boardConfig says how several servers become one endpoint; engines may be nil where only the names are of interest.
-func boardConfig(members []Member, o *Options, engines []*engine.Engine) compose.Config {
+// boardConfig says how several servers become one endpoint. Their engines are still to be put in.
+func boardConfig(members []Member, o *Options) compose.Config {
 	c := compose.Config{Separator: o.Separator, Version: o.Version, LogLevel: engine.Level(o.LogLevel)}
-	for i, m := range members {
-		server := compose.Server{Config: m.Server}
-		if engines != nil {
-			server.Engine = engines[i]
-		}
-		c.Servers = append(c.Servers, server)
+	for _, m := range members {
+		c.Servers = append(c.Servers, compose.Server{Config: m.Server})
 	}
 	return c
 }

@@ -51,11 +51,20 @@ type client struct {
 func newClient(t *testing.T, config string, script flaky.Script) *client {
 	t.Helper()
 	server, compiled := load(t, config, script)
-	c := &client{t: t, lines: make(chan string, 1000), served: make(chan error, 1), log: &syncBuffer{}}
-	p, err := New(Options{Server: server, Policy: compiled, Stderr: c.log, Seed: 1})
+	log := &syncBuffer{}
+	p, err := New(Options{Server: server, Policy: compiled, Stderr: log, Seed: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
+	c := connect(t, p)
+	c.log = log
+	return c
+}
+
+// connect begins a session of a proxy.
+func connect(t *testing.T, p *Proxy) *client {
+	t.Helper()
+	c := &client{t: t, lines: make(chan string, 1000), served: make(chan error, 1)}
 	inR, inW := pipe(t)
 	outR, outW := pipe(t)
 	c.in, c.out = inW, outR

@@ -12,7 +12,9 @@ import (
 )
 
 // A RecordedLine is one line of a recording: something that passed one of the borders of mcp-retry. A recording is such lines
-// in JSON, in the order in which they happened; sessions may follow one another in one file.
+// in JSON, in the order in which they happened; sessions may follow one another in one file. Of several servers behind one
+// endpoint each has its own session, whose lines stand among those of the others: what it gets of the client and is answered with
+// bears its own names and ids, not those of the endpoint.
 type RecordedLine struct {
 	At     time.Time       `json:"at"`
 	Server string          `json:"server"`         // its name in the config
@@ -22,15 +24,39 @@ type RecordedLine struct {
 	Text   string          `json:"text,omitempty"` // of a frame that is no JSON; of server_down how the server ended
 }
 
-// recorder writes down what an engine is told and what it wants done.
-type recorder struct {
-	engine stepper
-	server string
-	calls  map[int64]string // which call an attempt is of, by the tag of its action
-
-	mu     *sync.Mutex // several sessions may write
+// A tape is where recorders write: of the sessions of a proxy, and of the servers of a session.
+type tape struct {
+	mu     sync.Mutex
 	out    io.Writer
-	broken bool // it could not be written: a recording with holes would mislead, so it ends there
+	failed func(error) // is told why it could not be written, once
+	broken bool        // it could not be written: a recording with holes would mislead, so it ends there
+}
+
+func (t *tape) write(line []byte) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !t.broken {
+		if _, err := t.out.Write(append(line, '\n')); err != nil {
+			t.broken = true
+			t.failed(err)
+		}
+	}
+}
+
+// recorder writes down what the engine of a server is told and what it wants done.
+type recorder struct {
+	engine  stepper
+	server  string
+	calls   map[int64]string // which call an attempt is of, by the tag of its action
+	secrets *schema.Redactor // of the session
+	tape    *tape
+}
+
+// newRecorder begins a session with a server. Its engine is still to be set.
+func newRecorder(t *tape, server string, secrets *schema.Redactor) *recorder {
+	r := &recorder{server: server, calls: map[int64]string{}, secrets: secrets, tape: t}
+	r.line(RecordedLine{At: time.Now(), What: "session"})
+	return r
 }
 
 // observer is what the engine must be given to know which call an attempt is of.
@@ -50,8 +76,10 @@ func (r *recorder) Step(now time.Time, ev engine.Event) []engine.Action {
 		r.frame(now, "from_server", "", ev.Frame)
 	case engine.ServerUp:
 		r.line(RecordedLine{At: now, What: "server_up"})
+	case engine.Reload:
+		r.secrets.Learn(ev.Server)
 	case engine.ServerDown:
-		r.line(RecordedLine{At: now, What: "server_down", Text: ev.Detail})
+		r.line(RecordedLine{At: now, What: "server_down", Text: r.secrets.Text(ev.Detail)})
 	}
 	actions := r.engine.Step(now, ev)
 	for i := range actions {
@@ -61,14 +89,18 @@ func (r *recorder) Step(now time.Time, ev engine.Event) []engine.Action {
 		case engine.ToServer:
 			r.frame(now, "to_server", r.calls[a.Tag], a.Data...)
 			delete(r.calls, a.Tag)
+		case engine.TakeBack:
+			if a.Data != nil {
+				r.frame(now, "to_server", "", a.Data...)
+			}
 		}
 	}
 	return actions
 }
 
 func (r *recorder) frame(now time.Time, what, call string, pieces ...[]byte) {
-	line := RecordedLine{At: now, What: what, Call: call}
-	text := schema.Redact(bytes.Join(pieces, nil))
+	line := RecordedLine{At: now, What: what, Call: string(r.secrets.Redact([]byte(call)))} // as the id in the frames
+	text := r.secrets.Redact(bytes.Join(pieces, nil))
 	if json.Valid(text) {
 		line.Frame = text
 	} else {
@@ -79,14 +111,7 @@ func (r *recorder) frame(now time.Time, what, call string, pieces ...[]byte) {
 
 func (r *recorder) line(l RecordedLine) {
 	l.Server = r.server
-	text, err := json.Marshal(l)
-	if err != nil {
-		return
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if !r.broken {
-		_, err = r.out.Write(append(text, '\n'))
-		r.broken = err != nil
+	if text, err := json.Marshal(l); err == nil {
+		r.tape.write(text)
 	}
 }

@@ -35,17 +35,24 @@ type stepper interface {
 // A session connects an engine with a client, a server process and time; or a board with several servers, each of which has
 // an engine there.
 type session struct {
-	links  []*link // by server
+	linked atomic.Pointer[[]*link] // see links
 	log    *logger
 	client *outbox
 	input  source
 	memory releaser
-	done   chan struct{} // closed when the engine has finished
+	done   chan struct{}   // closed when the engine has finished
+	kill   <-chan struct{} // closed when there is no more time for servers to end; nil = never
+
+	makers  *makers             // of the engines of servers that a changed config adds
+	watch   *watch              // nil = no config is watched
+	removed func(server string) // nil = nobody is told
+	inEnded atomic.Bool         // the client will send no more
 
 	mu         sync.Mutex
 	engine     stepper        // of the only server
 	board      *compose.Board // of several; nil = there is only one
 	alarm      alarm
+	takenBack  []takenBack
 	terminated bool // there is need to hurry
 	finished   bool
 }
@@ -56,24 +63,31 @@ type link struct {
 	index   int // among the session's servers
 	server  *schema.Server
 	launch  *schema.Server        // how it is started since the last reload; nil = as server says
+	engine  *engine.Engine        // for those who look for a fault
+	retired bool                  // a reload has removed it
 	child   atomic.Pointer[child] // the last one that was started; nil before the first
 }
 
 // newSession returns a session between a client and servers, for which an engine or a board must be set.
 func newSession(log *logger, in io.Reader, out io.Writer, servers ...*schema.Server) *session {
 	s := &session{log: log, input: newSource(in), client: newOutbox(out), done: make(chan struct{})}
+	var links []*link
 	for i, server := range servers {
-		s.links = append(s.links, &link{session: s, index: i, server: server})
+		links = append(links, &link{session: s, index: i, server: server})
 	}
+	s.linked.Store(&links)
 	return s
 }
+
+// links are the ways to the servers, by their index; there may be more of them at the next look.
+func (s *session) links() []*link { return *s.linked.Load() }
 
 // serve runs the session to its end.
 func (s *session) serve(stop <-chan struct{}) {
 	s.client.high = clientHigh
 	s.client.drained = s.resume
 	s.client.broken = func(error) { s.clientGone() }
-	tick := func() { s.deliver(s.links[0], engine.Event{Kind: engine.Tick}) }
+	tick := func() { s.deliver(s.links()[0], engine.Event{Kind: engine.Tick}) }
 	s.alarm.ring = tick
 	s.memory.letGo = tick // what a Step returned is valid until the next, and so are the frames in it
 
@@ -121,12 +135,12 @@ func (s *session) flushClient(stop <-chan struct{}) {
 // endChildren stops the server processes, all at once, and waits until they are gone.
 func (s *session) endChildren(stop <-chan struct{}) {
 	told := s.told()
-	for _, l := range s.links {
+	for _, l := range s.links() {
 		if c := l.child.Load(); c != nil {
 			c.stop(told)
 		}
 	}
-	for _, l := range s.links {
+	for _, l := range s.links() {
 		c := l.child.Load()
 		if c == nil {
 			continue
@@ -134,7 +148,7 @@ func (s *session) endChildren(stop <-chan struct{}) {
 		select {
 		case <-c.gone:
 		case <-stop:
-			for _, other := range s.links {
+			for _, other := range s.links() {
 				if c := other.child.Load(); c != nil {
 					c.stop(true)
 				}
@@ -171,14 +185,14 @@ func (s *session) terminate() {
 func (s *session) terminateLocked() {
 	if !s.terminated {
 		s.terminated = true
-		s.step(s.links[0], engine.Event{Kind: engine.Terminate}, nil)
+		s.step(s.links()[0], engine.Event{Kind: engine.Terminate}, nil)
 	}
 }
 
 // clientGone ends the session because the client takes no more output.
 func (s *session) clientGone() {
 	s.mu.Lock()
-	s.step(s.links[0], engine.Event{Kind: engine.ClientEOF}, nil)
+	s.step(s.links()[0], engine.Event{Kind: engine.ClientEOF}, nil)
 	s.terminateLocked()
 	s.mu.Unlock()
 	s.flush()
@@ -223,6 +237,7 @@ func (s *session) step(l *link, ev engine.Event, keep []byte) {
 	for i := range actions {
 		s.perform(now, l, &actions[i], keep)
 	}
+	s.tellTakenBack()
 	if at, ok := s.engine.NextWake(); ok && !s.finished {
 		s.alarm.set(now, at)
 	}
@@ -230,10 +245,16 @@ func (s *session) step(l *link, ev engine.Event, keep []byte) {
 
 // stepBoard is step for several servers.
 func (s *session) stepBoard(now time.Time, l *link, ev engine.Event, keep []byte) {
-	actions := s.board.Step(now, l.index, ev)
+	s.carryOut(now, s.board.Step(now, l.index, ev), keep)
+}
+
+// carryOut carries out what a board wants done.
+func (s *session) carryOut(now time.Time, actions []compose.Action, keep []byte) {
+	links := s.links()
 	for i := range actions {
-		s.perform(now, s.links[actions[i].Server], &actions[i].Action, keep)
+		s.perform(now, links[actions[i].Server], &actions[i].Action, keep)
 	}
+	s.tellTakenBack()
 	if at, ok := s.board.NextWake(); ok && !s.finished {
 		s.alarm.set(now, at)
 	}
@@ -248,13 +269,17 @@ func (s *session) perform(now time.Time, l *link, a *engine.Action, keep []byte)
 		if c := l.child.Load(); c != nil && c.gen == a.Gen {
 			c.stdin.add(a.Data, a.Tag, keep)
 		}
+	case engine.TakeBack:
+		s.takeBack(l, a, keep)
 	case engine.StartServer:
 		l.child.Store(startChild(l, cmp.Or(l.launch, l.server), a.Gen))
 	case engine.StopServer:
 		if c := l.child.Load(); c != nil && c.gen == a.Gen {
 			c.stop(a.Hurry)
 		}
+		s.tellRemoved(l)
 	case engine.Log:
+		a.Record.Scope = s.discreet(a.Record.Scope)
 		s.log.record(now, a.Record)
 	case engine.Finish:
 		s.finished = true
@@ -267,7 +292,7 @@ func (s *session) perform(now time.Time, l *link, a *engine.Action, keep []byte)
 // it taken.
 func (s *session) flush() {
 	s.client.flush()
-	for _, l := range s.links {
+	for _, l := range s.links() {
 		if c := l.child.Load(); c != nil {
 			c.stdin.flush()
 		}
@@ -278,7 +303,7 @@ func (s *session) flush() {
 func (s *session) resume() {
 	s.memory.passed(largeFrame)
 	s.input.kick()
-	for _, l := range s.links {
+	for _, l := range s.links() {
 		if c := l.child.Load(); c != nil {
 			c.kick()
 		}
@@ -288,8 +313,9 @@ func (s *session) resume() {
 // readClient feeds the client's frames to the engine until there are no more.
 func (s *session) readClient() {
 	in := &inlet{session: s, source: s.input, full: s.fullForClient}
-	s.read(s.links[0], in, s.maxFrame(), engine.Event{Kind: engine.FromClient}, engine.ClientTooBig)
-	s.deliver(s.links[0], engine.Event{Kind: engine.ClientEOF})
+	s.read(s.links()[0], in, s.maxFrame(), engine.Event{Kind: engine.FromClient}, engine.ClientTooBig)
+	s.inEnded.Store(true)
+	s.deliver(s.links()[0], engine.Event{Kind: engine.ClientEOF})
 	s.watchDraining()
 }
 
@@ -310,7 +336,7 @@ func (s *session) watchDraining() {
 
 // maxFrame is the size of the largest frame that the client may send: it is not known yet which server it is for.
 func (s *session) maxFrame() (most int64) {
-	for _, l := range s.links {
+	for _, l := range s.links() {
 		most = max(most, l.server.MaxMessageBytes)
 	}
 	return most
@@ -322,7 +348,7 @@ func (s *session) fullForClient() bool {
 	if s.client.queued.Load() > limit {
 		return true
 	}
-	for _, l := range s.links {
+	for _, l := range s.links() {
 		if c := l.child.Load(); c != nil && c.stdin.queued.Load() > limit {
 			return true
 		}

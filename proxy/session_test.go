@@ -8,8 +8,8 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"strconv"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -48,6 +48,10 @@ func (c *crossing) Step(now time.Time, ev engine.Event) []engine.Action {
 		if !c.up {
 			c.held = append(c.held, ev.Frame)
 			return nil
+		}
+		if tag, ok := strings.CutPrefix(string(ev.Frame), "take back "); ok {
+			n, _ := strconv.ParseInt(tag, 10, 64)
+			return []engine.Action{{Kind: engine.TakeBack, Gen: c.gen, Tag: n}}
 		}
 		return []engine.Action{c.toServer(ev.Frame)}
 	case engine.FromServer:
@@ -92,24 +96,6 @@ type bench struct {
 	stop   chan struct{}
 	done   chan struct{}
 	log    *syncBuffer
-}
-
-// syncBuffer is a buffer that may be read while it is written.
-type syncBuffer struct {
-	mu  sync.Mutex
-	buf bytes.Buffer
-}
-
-func (b *syncBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.buf.Write(p)
-}
-
-func (b *syncBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.buf.String()
 }
 
 // runServer starts a session over real pipes with a server.

@@ -45,6 +45,25 @@ func newCommand(s *schema.Server) (*exec.Cmd, error) {
 	return cmd, throughShell(cmd)
 }
 
+// Startable says why a server cannot be started, as far as that shows without starting it: its directory is missing, or its
+// program is missing or no program. nil = nothing stands in the way.
+func Startable(s *schema.Server) error {
+	cmd, err := newCommand(s)
+	if err != nil {
+		return err
+	}
+	place := inDir(cmd.Dir, cmd.Path)
+	if unfit := fitToRun(place); unfit != nil {
+		return fmt.Errorf("exec: %q: %w", s.Command, unfit)
+	}
+	if interpreter, ok := shebang(place); ok && runtime.GOOS != "windows" {
+		if _, err := os.Stat(interpreter); errors.Is(err, fs.ErrNotExist) {
+			return explainStart(cmd, err)
+		}
+	}
+	return nil
+}
+
 // lookPath finds a command as a shell would that runs in dir with that PATH.
 func lookPath(command, dir, path string) (string, error) {
 	if command == "" {

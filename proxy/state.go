@@ -1,6 +1,8 @@
 package proxy
 
 import (
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -10,17 +12,17 @@ import (
 // sessions are those that run.
 type sessions struct {
 	mu   sync.Mutex
-	open map[*session][]*engine.Engine
+	open map[*session]bool
 }
 
 // enter makes a session known until the function that it returns is called.
-func (r *sessions) enter(s *session, engines []*engine.Engine) (leave func()) {
+func (r *sessions) enter(s *session) (leave func()) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.open == nil {
-		r.open = map[*session][]*engine.Engine{}
+		r.open = map[*session]bool{}
 	}
-	r.open[s] = engines
+	r.open[s] = true
 	return func() {
 		r.mu.Lock()
 		defer r.mu.Unlock()
@@ -28,24 +30,49 @@ func (r *sessions) enter(s *session, engines []*engine.Engine) (leave func()) {
 	}
 }
 
+// all are the sessions that run at this moment.
+func (r *sessions) all() []*session {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Collect(maps.Keys(r.open))
+}
+
 // State tells what the proxy holds at this moment, for a person who looks for a fault: a list for each session that runs, of its
-// servers in their order. It may be called from any goroutine; sessions stand still while it looks.
+// servers as they have come. It may be called from any goroutine; sessions stand still while it looks.
 func (p *Proxy) State() [][]engine.State {
-	p.running.mu.Lock()
-	defer p.running.mu.Unlock()
-	all := make([][]engine.State, 0, len(p.running.open))
-	for s, engines := range p.running.open {
-		all = append(all, s.state(engines))
+	running := p.running.all()
+	all := make([][]engine.State, 0, len(running))
+	for _, s := range running {
+		all = append(all, s.state())
 	}
 	return all
 }
 
-func (s *session) state(engines []*engine.Engine) []engine.State {
+func (s *session) state() []engine.State {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	states := make([]engine.State, len(engines))
-	for i, e := range engines {
-		states[i] = e.State(time.Now())
+	var states []engine.State
+	for _, l := range s.links() {
+		if l.retired {
+			continue
+		}
+		state := l.engine.State(time.Now())
+		state.Life.Detail = s.discreet(state.Life.Detail)
+		for i := range state.Breakers {
+			state.Breakers[i].Scope = s.discreet(state.Breakers[i].Scope)
+		}
+		for i := range state.Buckets {
+			state.Buckets[i].Key = s.discreet(state.Buckets[i].Key)
+		}
+		states = append(states, state)
 	}
 	return states
+}
+
+// discreet is a text without the secrets that servers are started with: a rule may make scopes and keys of them.
+func (s *session) discreet(text string) string {
+	if text == "" || s.makers == nil {
+		return text
+	}
+	return s.makers.secrets.Text(text)
 }

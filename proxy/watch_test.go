@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -67,6 +68,13 @@ func (w *watched) write(config string) {
 	}
 }
 
+func (w *watched) remove() {
+	w.t.Helper()
+	if err := os.Remove(w.file); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
 // looks looks twice: at what has changed, and whether it is at rest.
 func (w *watched) looks() {
 	w.look()
@@ -89,7 +97,7 @@ func TestAChangedFileIsTakenOverOnce(t *testing.T) {
 	w.write("servers: {a: {command: two}}")
 	w.looks()
 	w.looks()
-	if len(w.engine.got) != 1 || w.engine.got[0].Command != "two" || w.session.links[0].launch.Command != "two" {
+	if len(w.engine.got) != 1 || w.engine.got[0].Command != "two" || w.session.links()[0].launch.Command != "two" {
 		t.Errorf("reloaded: %v", w.engine.got)
 	}
 }
@@ -142,14 +150,88 @@ func TestAFaultyFileIsRefusedWithItsFindings(t *testing.T) {
 
 func TestAFileMayBeGoneForAMoment(t *testing.T) {
 	w := newWatched(t, "servers: {a: {command: one}}")
-	if err := os.Remove(w.file); err != nil {
-		t.Fatal(err)
-	}
-	w.looks()
+	w.remove()
+	w.look()
 	w.write("servers: {a: {command: two}}")
 	w.looks()
 	if len(w.engine.got) != 1 || w.logged() != "" {
 		t.Errorf("reloaded: %v; the log: %s", w.engine.got, w.logged())
+	}
+}
+
+func TestAFileThatStaysAwayIsToldOnceAndTakenUpWhenItIsBack(t *testing.T) {
+	w := newWatched(t, "servers: {a: {command: one}}")
+	for range 2 {
+		w.remove()
+		w.looks()
+		w.looks()
+		w.write("servers: {a: {command: one}}")
+		w.looks()
+	}
+	w.remove()
+	w.looks()
+	w.write("servers: {a: {command: two}}")
+	w.looks()
+	log := w.logged()
+	if gone, back := strings.Count(log, "is gone"), strings.Count(log, "there again, as it was"); gone != 3 || back != 2 {
+		t.Errorf("the log: %s", log)
+	}
+	if len(w.engine.got) != 1 || w.engine.got[0].Command != "two" {
+		t.Errorf("reloaded: %v", w.engine.got)
+	}
+}
+
+func TestAFileIsFollowedWhereverALinkPoints(t *testing.T) {
+	w := newWatched(t, "servers: {a: {command: one}}")
+	when := time.Now()
+	for i, config := range []string{"servers: {a: {command: two}}", "servers: {a: {command: six}}"} { // neither size nor time differ
+		dir := filepath.Join(filepath.Dir(w.file), "v"+string(rune('0'+i)))
+		target := filepath.Join(dir, "mcp-retry.yaml")
+		link := filepath.Join(filepath.Dir(w.file), "link")
+		if err := errors.Join(os.Mkdir(dir, 0o700), os.WriteFile(target, []byte(config), 0o600), os.Chtimes(target, when, when),
+			os.Symlink(target, link), os.Rename(link, w.file)); err != nil {
+			t.Fatal(err)
+		}
+		w.looks()
+	}
+	if len(w.engine.got) != 2 || w.engine.got[1].Command != "six" {
+		t.Errorf("reloaded: %v", w.engine.got)
+	}
+}
+
+func TestAFileThatIsWrittenWhileItIsReadIsReadAgain(t *testing.T) {
+	w := newWatched(t, "servers: {a: {command: one}}")
+	open := w.reread
+	w.reread = func() (Options, error) {
+		w.reread = open
+		w.write("servers: {a: {command: three}}") // what is parsed is not what two looks have seen
+		return open()
+	}
+	w.write("servers: {a: {command: two}}")
+	w.looks()
+	if len(w.engine.got) != 0 {
+		t.Fatalf("reloaded: %v", w.engine.got)
+	}
+	w.looks()
+	if len(w.engine.got) != 1 || w.engine.got[0].Command != "three" || len(w.told) != 1 {
+		t.Errorf("reloaded: %v, told %v", w.engine.got, w.told)
+	}
+}
+
+func TestAFileIsTakenOverAtOnceWhenAskedTo(t *testing.T) {
+	w := newWatched(t, "servers: {a: {command: one}}")
+	w.lookAtOnce()
+	w.write("servers: {a: {command: two}}")
+	w.lookAtOnce()
+	w.looks()
+	if len(w.engine.got) != 2 || w.engine.got[1].Command != "two" {
+		t.Errorf("reloaded: %v", w.engine.got)
+	}
+	w.remove()
+	w.lookAtOnce()
+	w.looks()
+	if log := w.logged(); strings.Count(log, "is gone") != 1 {
+		t.Errorf("the log: %s", log)
 	}
 }
 
@@ -171,5 +253,26 @@ func TestWhatIsRereadIsTheCallersToSay(t *testing.T) {
 	w.looks()
 	if len(w.engine.got) != 1 || !strings.Contains(w.logged(), "not today") {
 		t.Errorf("reloaded: %v; the log: %s", w.engine.got, w.logged())
+	}
+}
+
+func TestAPipeInThePlaceOfTheFileHoldsNobodyUp(t *testing.T) {
+	w := newWatched(t, "servers: {a: {command: one}}")
+	w.remove()
+	if err := syscall.Mkfifo(w.file, 0o600); err != nil {
+		t.Skip(err)
+	}
+	looked := make(chan struct{})
+	go func() {
+		defer close(looked)
+		w.looks()
+		w.lookAtOnce()
+	}()
+	wait(t, looked, "the watch")
+	w.remove()
+	w.write("servers: {a: {command: two}}")
+	w.looks()
+	if log := w.logged(); len(w.engine.got) != 1 || !strings.Contains(log, "no regular file") {
+		t.Errorf("reloaded: %v; the log: %s", w.engine.got, log)
 	}
 }

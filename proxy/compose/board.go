@@ -3,6 +3,7 @@ package compose
 import (
 	"bytes"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/bentabol/mcp-retry/proxy/engine"
@@ -20,6 +21,7 @@ type Engine interface {
 type Server struct {
 	Config *schema.Server
 	Engine Engine
+	Meter  *engine.Meter // of the engine: it is told of calls, too, that never get there; nil = nothing is counted
 }
 
 // Config is what a board is made of.
@@ -40,7 +42,8 @@ type Action struct {
 
 // Board is the state of one session between a client and several servers. It is not safe for concurrent use.
 type Board struct {
-	members []*member
+	members []*member // by index, which never changes; of those that have been retired, too
+	order   []int     // those that are not retired, in the order of the file
 	names   *names
 	version string
 	level   engine.Level
@@ -51,6 +54,7 @@ type Board struct {
 	bytes []byte // what actions point into; valid until the next step
 
 	lastPart int64
+	batches  []*batch         // of the client, that are not answered whole; the last may be one that is being taken in
 	parts    map[string]*part // our requests at the engines, by their id
 	fans     []*fan           // requests of which several servers are asked
 	open     map[string]int   // requests of the client that are with one server, by the client's id
@@ -59,6 +63,7 @@ type Board struct {
 	questions    map[int64]*question
 
 	begun      bool
+	protocol   string // revision that client and servers have agreed on; "" = none
 	modern     bool   // the client speaks a revision without a handshake
 	meta       []byte // _meta of a request of such a client
 	initialize []byte // the client's request; nil = none
@@ -68,9 +73,11 @@ type Board struct {
 	logLevel   []byte // params of logging/setLevel
 	held       [][]byte
 	listens    map[string]*listen
-	uris       map[string]int // whose a resource is
+	uris       map[string][]int // whose a resource is, in the order of the file
+	shared     map[string]bool  // resources of several servers that were logged
 	templates  []template
-	listed     bool // the client has asked for a list
+	listed     bool            // the client has asked for a list
+	declared   map[string]bool // lists that it was told may change; nil = any
 
 	leaving  bool      // the client will send no more
 	drainAt  time.Time // when engines are told so even if requests are open
@@ -84,17 +91,20 @@ type member struct {
 	Server
 	stepped  bool // in this step
 	finished bool
+	retired  bool      // it is in the config no more
+	dismiss  time.Time // of a retired one: when its engine is told so, even if requests are open; zero = it was told
 
 	agreed       bool   // the handshake is made, or there is none
 	shaking      bool   // it is being made
 	capabilities []byte // what it declared; nil = not known
-	missing      bool   // the client was told of lists without it
+	missing      bool   // it was not there when it was asked
+	gone         bool   // the client knows that the lists are without it
 	detail       string // why
 	failures     int    // times in a row that it was not there
 	failedAt     time.Time
 	probing      bool
 	probeAt      time.Time // when to try it again; zero = never
-	waiting      [][]byte  // requests that wait for the handshake
+	waiting      []waiter  // requests that wait for the handshake
 }
 
 // task is something that an engine is to be told.
@@ -108,39 +118,27 @@ func New(c Config) (*Board, error) {
 	if len(c.Servers) == 0 {
 		return nil, errors.New("there is no server to compose")
 	}
-	separator := c.Separator
-	if separator == "" {
-		separator = DefaultSeparator
-	}
 	b := &Board{
 		version: c.Version, level: c.LogLevel,
 		parts: map[string]*part{}, open: map[string]int{}, questions: map[int64]*question{},
-		listens: map[string]*listen{}, uris: map[string]int{},
+		listens: map[string]*listen{}, uris: map[string][]int{}, shared: map[string]bool{},
 	}
 	var servers []string
-	for _, s := range c.Servers {
+	for i, s := range c.Servers {
 		b.members = append(b.members, &member{Server: s})
+		b.order = append(b.order, i)
 		servers = append(servers, s.Config.Name)
 	}
 	var err error
-	b.names, err = newNames(servers, separator)
+	b.names, err = newNames(servers, separatorOf(&c))
 	return b, err
 }
 
 // Step takes in one event, of the server with that index where it is one of a server, and returns what is to be done about it,
 // in order. The actions are valid until the next Step. now must not go backwards. After Finish nothing happens any more.
 func (b *Board) Step(now time.Time, server int, ev engine.Event) []Action {
-	b.now = now
-	clear(b.out)
-	b.out, b.bytes = b.out[:0], b.bytes[:0]
-	if cap(b.bytes) > 1<<20 {
-		b.bytes = nil
-	}
-	if b.finished {
+	if !b.enter(now) {
 		return nil
-	}
-	for _, m := range b.members {
-		m.stepped = false
 	}
 	switch ev.Kind {
 	case engine.Tick:
@@ -157,9 +155,30 @@ func (b *Board) Step(now time.Time, server int, ev engine.Event) []Action {
 		b.terminate()
 	case engine.Reload:
 		b.reload(server, ev)
+	case engine.ServerDown:
+		b.down(server, ev)
 	default:
 		b.tell(server, ev)
 	}
+	return b.leave()
+}
+
+// enter begins a step; false = the board has finished.
+func (b *Board) enter(now time.Time) bool {
+	b.now = now
+	clear(b.out)
+	b.out, b.bytes = b.out[:0], b.bytes[:0]
+	if cap(b.bytes) > 1<<20 {
+		b.bytes = nil
+	}
+	for _, m := range b.members {
+		m.stepped = false
+	}
+	return !b.finished
+}
+
+// leave ends a step, and returns what is to be done.
+func (b *Board) leave() []Action {
 	b.work()
 	b.look()
 	b.work()
@@ -178,13 +197,20 @@ func (b *Board) NextWake() (at time.Time, ok bool) {
 		}
 	}
 	for _, m := range b.members {
+		if m.finished {
+			continue
+		}
 		if t, set := m.Engine.NextWake(); set {
 			sooner(t)
 		}
 		sooner(m.probeAt)
+		sooner(m.dismiss)
 	}
 	for _, f := range b.fans {
 		sooner(f.deadline)
+	}
+	for _, batch := range b.batches {
+		sooner(batch.until)
 	}
 	if b.leaving && !b.told {
 		sooner(b.drainAt)
@@ -203,10 +229,16 @@ func (b *Board) look() {
 			b.giveUp(f)
 		}
 	}
+	for _, batch := range slices.Clone(b.batches) {
+		if !b.now.Before(batch.until) {
+			b.breakUp(batch)
+		}
+	}
 	for i, m := range b.members {
 		if !m.probeAt.IsZero() && !b.now.Before(m.probeAt) {
 			b.probe(i)
 		}
+		b.dismissIfIdle(i)
 	}
 	b.tellEngines()
 }
@@ -232,6 +264,9 @@ func (b *Board) work() {
 // run has an engine take in one event, and sorts what it wants done.
 func (b *Board) run(t task) {
 	m := b.members[t.server]
+	if m.Engine == nil {
+		return // it was retired, and has finished
+	}
 	if m.stepped {
 		b.keep(t.server)
 	}
@@ -241,9 +276,7 @@ func (b *Board) run(t task) {
 		case engine.ToClient:
 			b.fromEngine(t.server, a)
 		case engine.Finish:
-			m.finished, m.probeAt = true, time.Time{}
-			b.hurry = b.hurry || a.Hurry
-			b.abandon(t.server)
+			b.engineFinished(t.server, a)
 		default:
 			b.out = append(b.out, Action{Server: t.server, Action: a, borrowed: true})
 		}
@@ -280,12 +313,17 @@ func (b *Board) toClient(pieces ...[]byte) {
 	b.out = append(b.out, Action{Action: engine.Action{Kind: engine.ToClient, Data: pieces}})
 }
 
+// respondWith has the client get a response made of pieces that last until the end of the step.
+func (b *Board) respondWith(id []byte, pieces ...[]byte) {
+	b.respond(id, Action{Action: engine.Action{Kind: engine.ToClient, Data: pieces}})
+}
+
 // answer sends the client a response of our own making: member is "result" or "error".
 func (b *Board) answer(id []byte, member string, value []byte) {
 	if id == nil {
 		id = []byte("null")
 	}
-	b.toClient([]byte(`{"jsonrpc":"2.0","id":`), id, []byte(`,"`+member+`":`), value, []byte("}"))
+	b.respondWith(id, []byte(`{"jsonrpc":"2.0","id":`), id, []byte(`,"`+member+`":`), value, []byte("}"))
 }
 
 func (b *Board) log(r engine.Record) {

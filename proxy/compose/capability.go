@@ -10,6 +10,7 @@ import (
 // it is not known what it has.
 func (b *Board) mergedCapabilities(f *fan) map[string]any {
 	all := map[string]any{}
+	b.declared = map[string]bool{}
 	missing := false
 	for _, p := range f.parts {
 		if p.result == nil {
@@ -29,6 +30,7 @@ func (b *Board) mergedCapabilities(f *fan) map[string]any {
 		if there || missing {
 			own["listChanged"] = true
 			all[name] = own
+			b.declared[name] = true
 		}
 	}
 	return all

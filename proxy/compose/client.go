@@ -17,7 +17,14 @@ const maxHeld = 1000
 func (b *Board) fromClient(frame []byte, owned bool) {
 	var m jsonrpc.Message
 	if bad := jsonrpc.Parse(frame, &m); bad != nil {
+		if bad.Batch && bad.Code == jsonrpc.CodeInvalidRequest && b.takesBatches() {
+			b.clientBatch(frame)
+			return
+		}
 		b.refuseFrame(bad)
+		return
+	}
+	if !b.joinBatch(&m) {
 		return
 	}
 	switch m.Kind {
@@ -33,11 +40,11 @@ func (b *Board) fromClient(frame []byte, owned bool) {
 // refuseFrame answers a frame that is no message.
 func (b *Board) refuseFrame(p *jsonrpc.ParseError) {
 	text := p.Message
-	if p.Batch {
+	if p.Batch && !b.takesBatches() {
 		text = "batches are not supported: send each message on a line of its own"
 	}
 	id := p.ID
-	if _, taken := b.open[jsonrpc.CanonicalID(id)]; taken || b.fanOf(id) != nil {
+	if b.isOpen(id) {
 		id = nil // the client would take it for the answer to its own open request
 	}
 	b.answer(id, "error", faultJSON(p.Code, "bad_frame", "", text))
@@ -85,7 +92,7 @@ func (b *Board) clientAsks(m *jsonrpc.Message, owned bool) {
 		b.greet(m)
 	case "ping":
 		if b.modern { // which has none
-			b.search(m)
+			b.search(m, b.order)
 			return
 		}
 		b.answer(m.ID.Of(m.Frame), "result", []byte("{}"))
@@ -106,7 +113,7 @@ func (b *Board) clientAsks(m *jsonrpc.Message, owned bool) {
 	case "subscriptions/listen":
 		b.listen(m)
 	default:
-		b.search(m)
+		b.search(m, b.order)
 	}
 }
 
@@ -116,8 +123,8 @@ func (b *Board) begin(m *jsonrpc.Message, method string) {
 	if method == "initialize" {
 		return
 	}
-	for _, member := range b.members {
-		member.agreed = true
+	for _, i := range b.order {
+		b.members[i].agreed = true
 	}
 	meta, _ := jsonrpc.Lookup(m.Frame, m.Params, "_meta")
 	if _, ok := jsonrpc.Lookup(m.Frame, meta, "io.modelcontextprotocol/protocolVersion"); ok {
@@ -139,10 +146,24 @@ func (b *Board) byName(m *jsonrpc.Message, owned bool, holder jsonrpc.Span, what
 		b.refuse(m, codeParams, "bad_params", string(m.Method)+": the name of the "+what+" must be a string")
 		return
 	}
+	if b.learnsCut(m, holder, what, composed) {
+		return
+	}
+	b.sendByName(m, owned, span, what, composed)
+}
+
+// sendByName sends a request to the server that the name at a place tells.
+func (b *Board) sendByName(m *jsonrpc.Message, owned bool, span jsonrpc.Span, what, composed string) {
 	o, known := b.names.resolve(composed)
 	if !known {
 		b.refuse(m, codeParams, "unknown_"+what, fmt.Sprintf("Unknown %s: %s. No server here has it: the names of all begin with that of their server (%q).",
-			what, strconv.Quote(composed), b.names.prefixes[0]+"…"))
+			what, strconv.Quote(composed), b.names.prefixes[b.order[0]]+"…"))
+		if what == "tool" {
+			b.log(engine.Record{
+				Level: engine.LevelWarn, Event: "tool_call_end", Tool: composed, RequestID: engine.LoggedID(m.ID.Of(m.Frame)),
+				Status: "error", Code: codeParams, Kind: "unknown_tool", Delivery: "not_sent",
+			})
+		}
 		return
 	}
 	edit := jsonrpc.Edit{At: span, New: jsonrpc.AppendQuoted(nil, o.name)}
@@ -158,7 +179,7 @@ func (b *Board) forward(server int, m *jsonrpc.Message, frame []byte, owned bool
 	member := b.members[server]
 	id := m.ID.Of(m.Frame)
 	if !member.agreed {
-		b.await(server, id, frame)
+		b.await(server, frame)
 		return
 	}
 	b.open[jsonrpc.CanonicalID(id)] = server
@@ -166,13 +187,13 @@ func (b *Board) forward(server int, m *jsonrpc.Message, frame []byte, owned bool
 }
 
 // await has a request wait for a server that could not be initialized, and tries that again.
-func (b *Board) await(server int, id, frame []byte) {
+func (b *Board) await(server int, frame []byte) {
 	member := b.members[server]
 	if b.leaving || !member.shaking && b.triedJustNow(member) {
-		b.answer(id, "error", unavailableFault(b.name(server), member.detail))
+		b.turnAwayMissing(server, waiter{frame, b.now}, member.detail)
 		return
 	}
-	member.waiting = append(member.waiting, bytes.Clone(frame))
+	member.waiting = append(member.waiting, waiter{bytes.Clone(frame), b.now})
 	b.probe(server)
 }
 
@@ -185,11 +206,7 @@ func (b *Board) complete(m *jsonrpc.Message, owned bool) {
 	}
 	span, _ := jsonrpc.Lookup(m.Frame, ref, "uri")
 	uri, _ := jsonrpc.Text(span.Of(m.Frame))
-	if server, ok := b.whose(uri); ok {
-		b.forward(server, m, m.Frame, owned)
-		return
-	}
-	b.search(m)
+	b.toOwners(m, owned, uri)
 }
 
 // byURI sends a request to the server that has the resource.
@@ -200,11 +217,19 @@ func (b *Board) byURI(m *jsonrpc.Message, owned bool) {
 		b.refuse(m, codeParams, "bad_params", string(m.Method)+": params.uri must be a string")
 		return
 	}
-	if server, known := b.whose(uri); known {
-		b.forward(server, m, m.Frame, owned)
-		return
+	b.toOwners(m, owned, uri)
+}
+
+// toOwners sends a request to the server that has a resource; of several, to the first that does not say it does not know it.
+func (b *Board) toOwners(m *jsonrpc.Message, owned bool, uri string) {
+	switch servers := b.whose(uri); len(servers) {
+	case 0:
+		b.search(m, b.order)
+	case 1:
+		b.forward(servers[0], m, m.Frame, owned)
+	default:
+		b.search(m, servers)
 	}
-	b.search(m)
 }
 
 // clientNotifies passes a notification of the client on.
@@ -226,8 +251,8 @@ func (b *Board) clientNotifies(m *jsonrpc.Message) {
 	if string(m.Method) == "notifications/initialized" {
 		b.confirmed = bytes.Clone(m.Frame)
 	}
-	for i, member := range b.members {
-		if member.agreed {
+	for _, i := range b.order {
+		if b.members[i].agreed {
 			b.send(i, m.Frame)
 		}
 	}
@@ -238,6 +263,7 @@ func (b *Board) clientCancels(m *jsonrpc.Message) {
 	span, _ := jsonrpc.Lookup(m.Frame, m.Params, "requestId")
 	id := span.Of(m.Frame)
 	key := jsonrpc.CanonicalID(id)
+	b.unbatch(id)
 	if l := b.listens[key]; l != nil {
 		delete(b.listens, key)
 		for i := range b.members {
@@ -261,8 +287,14 @@ func (b *Board) clientCancels(m *jsonrpc.Message) {
 	}
 	same := func(frame []byte) bool { return jsonrpc.SameID(idOf(frame), id) }
 	b.held = slices.DeleteFunc(b.held, same)
-	for _, member := range b.members {
-		member.waiting = slices.DeleteFunc(member.waiting, same)
+	for i, member := range b.members {
+		member.waiting = slices.DeleteFunc(member.waiting, func(w waiter) bool {
+			if !same(w.frame) {
+				return false
+			}
+			b.withdraw(i, w)
+			return true
+		})
 	}
 }
 

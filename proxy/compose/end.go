@@ -48,17 +48,34 @@ func (b *Board) terminate() {
 	}
 }
 
+// engineFinished takes in that an engine has nothing left to do. That of a server that was retired ends the process; that of any
+// other waits for the end of the session.
+func (b *Board) engineFinished(server int, a engine.Action) {
+	m := b.members[server]
+	m.finished, m.probeAt = true, time.Time{}
+	b.abandon(server)
+	if !m.retired || b.leaving {
+		b.hurry = b.hurry || a.Hurry
+		return
+	}
+	m.Engine = nil
+	b.out = append(b.out, Action{Server: server, Action: engine.Action{Kind: engine.StopServer, Gen: a.Gen}})
+}
+
 // refuseWaiting answers the requests that have not been sent anywhere.
 func (b *Board) refuseWaiting() {
-	waiting := b.held
+	held := b.held
 	b.held = nil
-	for _, m := range b.members {
-		waiting = append(waiting, m.waiting...)
-		m.waiting = nil
-	}
-	for _, frame := range waiting {
+	for _, frame := range held {
 		if id := idOf(frame); id != nil {
 			b.answer(id, "error", shutdownFault())
+		}
+	}
+	for i, m := range b.members {
+		waiting := m.waiting
+		m.waiting = nil
+		for _, w := range waiting {
+			b.turnAway(i, w, engine.CodeShutdown, "shutdown", shutdownText)
 		}
 	}
 }
@@ -67,6 +84,9 @@ func (b *Board) refuseWaiting() {
 func (b *Board) finishIfDone() {
 	if slices.ContainsFunc(b.members, func(m *member) bool { return !m.finished }) {
 		return
+	}
+	for _, batch := range slices.Clone(b.batches) {
+		b.breakUp(batch)
 	}
 	b.finished = true
 	b.out = append(b.out, Action{Action: engine.Action{Kind: engine.Finish, Hurry: b.hurry}})

@@ -32,7 +32,8 @@ type fan struct {
 	searches bool
 	frame    []byte // the client's request
 	idAt     jsonrpc.Span
-	next     int // the server to ask next
+	order    []int // the servers to ask
+	next     int   // in order
 }
 
 // part is what one server is asked of a fan.
@@ -200,9 +201,10 @@ func (f *fan) anyResult() bool {
 }
 
 // search asks one server after the other, until one does not say that it does not know what it is asked for.
-func (b *Board) search(m *jsonrpc.Message) {
+func (b *Board) search(m *jsonrpc.Message, order []int) {
 	f := &fan{
 		id: bytes.Clone(m.ID.Of(m.Frame)), method: string(m.Method), searches: true, frame: bytes.Clone(m.Frame), idAt: m.ID,
+		order: slices.Clone(order),
 	}
 	b.start(f)
 	if !b.searchOn(f) {
@@ -213,10 +215,10 @@ func (b *Board) search(m *jsonrpc.Message) {
 
 // searchOn asks the next server; false = there is none, or the engines begin nothing new.
 func (b *Board) searchOn(f *fan) bool {
-	for f.next < len(b.members) && !b.told {
-		i := f.next
+	for f.next < len(f.order) && !b.told {
+		i := f.order[f.next]
 		f.next++
-		if b.asks(i, f.method) {
+		if b.asks(i, f.method) && !b.members[i].retired {
 			b.ask(f, i, f.frame, f.idAt)
 			return true
 		}
@@ -227,5 +229,5 @@ func (b *Board) searchOn(f *fan) bool {
 // found passes the answer to a search on.
 func (b *Board) found(f *fan, m *jsonrpc.Message) {
 	b.dropFan(f)
-	b.toClient(jsonrpc.Pieces(nil, m.Frame, jsonrpc.Edit{At: m.ID, New: f.id})...)
+	b.respondWith(f.id, jsonrpc.Pieces(nil, m.Frame, jsonrpc.Edit{At: m.ID, New: f.id})...)
 }

@@ -15,7 +15,8 @@ const greetTime = 45 * time.Second
 
 // greet passes the client's initialize on to all servers.
 func (b *Board) greet(m *jsonrpc.Message) {
-	b.modern, b.confirmed, b.listed = false, nil, false
+	b.modern, b.confirmed, b.listed, b.declared = false, nil, false, nil
+	b.protocol = ""
 	b.initialize, b.initID = bytes.Clone(m.Frame), m.ID
 	for _, f := range slices.Clone(b.fans) {
 		if f.id == nil { // ours, in the session before
@@ -27,8 +28,10 @@ func (b *Board) greet(m *jsonrpc.Message) {
 	f.finish = b.greeted
 	b.greeting = f
 	b.start(f)
-	for i, member := range b.members {
+	for _, i := range b.order {
+		member := b.members[i]
 		member.agreed, member.shaking, member.missing, member.failures = false, true, false, 0
+		member.gone = false
 		member.probing, member.probeAt = false, time.Time{}
 		b.ask(f, i, b.initialize, b.initID)
 	}
@@ -52,7 +55,7 @@ func (b *Board) greetWithout(f *fan) {
 		b.start(late)
 		b.parts[own.id] = own
 		p.id, p.late = "", true
-		b.settle(p, nil, unavailableFault(b.name(p.server), "it is still starting"))
+		b.settle(p, nil, faultJSON(engine.CodeUnavailable, "unavailable", b.name(p.server), unavailableText(b.name(p.server), "it is still starting")))
 	}
 }
 
@@ -71,7 +74,7 @@ func (b *Board) greeted(f *fan) {
 	if f.anyResult() {
 		b.answer(f.id, "result", b.mergedGreeting(f))
 	} else {
-		b.answer(f.id, "error", f.firstError())
+		b.answer(f.id, "error", b.nobodyThere(f))
 	}
 	held := b.held
 	b.held = nil
@@ -79,6 +82,26 @@ func (b *Board) greeted(f *fan) {
 		b.fromClient(frame, false)
 	}
 }
+
+// nobodyThere is the error of an initialize that no server has answered: a server's own, or why each is missing.
+func (b *Board) nobodyThere(f *fan) []byte {
+	err := f.firstError()
+	if len(f.parts) == 1 || !isAbsence(err) {
+		return err
+	}
+	var why []string
+	for _, p := range f.parts {
+		why = append(why, messageOf(p.err))
+	}
+	text := strings.Join(why, " ")
+	if len(text) > maxWhy {
+		text = strings.ToValidUTF8(text[:maxWhy], "") + "…"
+	}
+	return faultJSON(codeOf(err), "unavailable", "", text)
+}
+
+// maxWhy bounds what an error says about all servers, in bytes.
+const maxWhy = 4 << 10
 
 // shook takes in how the handshake with a server went.
 func (b *Board) shook(p *part) {
@@ -95,11 +118,10 @@ func (b *Board) shook(p *part) {
 
 // mergedGreeting is the result of initialize for all servers together.
 func (b *Board) mergedGreeting(f *fan) []byte {
-	version := ""
 	for _, p := range f.parts {
 		v := textIn(p.result, "protocolVersion")
-		if v != "" && (version == "" || v < version) { // versions are dates
-			version = v
+		if v != "" && (b.protocol == "" || v < b.protocol) { // versions are dates
+			b.protocol = v
 		}
 	}
 	return encode(struct {
@@ -107,7 +129,7 @@ func (b *Board) mergedGreeting(f *fan) []byte {
 		Capabilities    map[string]any `json:"capabilities"`
 		ServerInfo      implementation `json:"serverInfo"`
 		Instructions    string         `json:"instructions,omitempty"`
-	}{version, b.mergedCapabilities(f), b.self(), b.mergedInstructions(f)})
+	}{b.protocol, b.mergedCapabilities(f), b.self(), b.mergedInstructions(f)})
 }
 
 // implementation says who somebody is.
@@ -146,7 +168,7 @@ func (b *Board) discover(m *jsonrpc.Message) {
 	f.finish = b.discovered
 	frame, idAt := frameOf(f.method, paramsOf(m))
 	b.start(f)
-	for i := range b.members {
+	for _, i := range b.order {
 		b.ask(f, i, frame, idAt)
 	}
 }
@@ -216,7 +238,7 @@ func (b *Board) setLevel(m *jsonrpc.Message) {
 // askAll begins a fan with a part for every server that declares what it takes.
 func (b *Board) askAll(f *fan, frame []byte, idAt jsonrpc.Span) {
 	b.start(f)
-	for i := range b.members {
+	for _, i := range b.order {
 		if b.asks(i, f.method) {
 			b.ask(f, i, frame, idAt)
 		}
@@ -231,6 +253,9 @@ func (b *Board) askAll(f *fan, frame []byte, idAt jsonrpc.Span) {
 func (b *Board) leftOut(p *part, method string) {
 	if isAbsence(p.err) {
 		b.lost(p.server, messageOf(p.err))
+		if codeOf(p.err) == engine.CodeUnavailable {
+			b.gone(p.server, method)
+		}
 		return
 	}
 	level := engine.LevelWarn

@@ -21,6 +21,7 @@ type world struct {
 	now     time.Time
 	servers []*player
 	client  []message // what the client got and the test has not looked at
+	logs    []engine.Record
 	ended   bool
 }
 
@@ -51,6 +52,21 @@ type message struct {
 func newWorld(t *testing.T, config string, names ...string) *world {
 	t.Helper()
 	w := &world{t: t, now: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)}
+	c := configOf(t, config, names...)
+	for _, name := range names {
+		w.servers = append(w.servers, &player{name: name})
+	}
+	var err error
+	if w.board, err = New(c); err != nil {
+		t.Fatal(err)
+	}
+	w.step(0, engine.Event{Kind: engine.Tick})
+	return w
+}
+
+// configOf is what a board of servers of these names is made of; config is the rest of the file.
+func configOf(t *testing.T, config string, names ...string) Config {
+	t.Helper()
 	var source strings.Builder
 	source.WriteString(config + "\nservers:\n")
 	for _, name := range names {
@@ -66,26 +82,42 @@ func newWorld(t *testing.T, config string, names ...string) *world {
 		if compiled == nil {
 			t.Fatal(findings)
 		}
-		c.Servers = append(c.Servers, Server{s, engine.New(engine.Config{Server: s, Policy: compiled, Seed: 1})})
-		w.servers = append(w.servers, &player{name: s.Name})
+		c.Servers = append(c.Servers, Server{Config: s, Engine: engine.New(engine.Config{Server: s, Policy: compiled, Seed: 1})})
 	}
-	var err error
-	if w.board, err = New(c); err != nil {
-		t.Fatal(err)
+	return c
+}
+
+// rearrange puts servers of these names behind the endpoint; config is the rest of the file.
+func (w *world) rearrange(config string, names ...string) error {
+	w.t.Helper()
+	for _, name := range names {
+		if _, here := w.board.Index(name); !here {
+			w.servers = append(w.servers, &player{name: name})
+		}
 	}
-	w.step(0, engine.Event{Kind: engine.Tick})
-	return w
+	actions, err := w.board.Rearrange(w.now, configOf(w.t, config, names...))
+	if err != nil {
+		w.servers = w.servers[:len(w.board.members)]
+	}
+	w.perform(actions)
+	return err
 }
 
 // step has the board take in an event, and plays the shell.
 func (w *world) step(server int, ev engine.Event) {
+	w.t.Helper()
+	w.perform(w.board.Step(w.now, server, ev))
+}
+
+// perform does what the board wants done.
+func (w *world) perform(actions []Action) {
 	w.t.Helper()
 	type later struct {
 		server int
 		event  engine.Event
 	}
 	var next []later
-	for _, a := range w.board.Step(w.now, server, ev) {
+	for _, a := range actions {
 		switch a.Kind {
 		case engine.ToClient:
 			w.client = append(w.client, parse(w.t, a.Data))
@@ -106,6 +138,8 @@ func (w *world) step(server int, ev engine.Event) {
 			}
 		case engine.StopServer:
 			next = append(next, later{a.Server, engine.Event{Kind: engine.ServerDown, Gen: a.Gen, Detail: "stopped"}})
+		case engine.Log:
+			w.logs = append(w.logs, *a.Record)
 		case engine.Finish:
 			w.ended = true
 		}
@@ -118,6 +152,9 @@ func (w *world) step(server int, ev engine.Event) {
 func parse(t *testing.T, pieces [][]byte) (m message) {
 	t.Helper()
 	raw := bytes.Join(pieces, nil)
+	if raw[0] == '[' { // a batch, see [world.batch]
+		return message{raw: string(raw)}
+	}
 	if err := json.Unmarshal(raw, &m); err != nil {
 		t.Fatalf("%v: %s", err, raw)
 	}

@@ -2,6 +2,7 @@ package compose
 
 import (
 	"bytes"
+	"slices"
 	"strconv"
 
 	"github.com/bentabol/mcp-retry/proxy/engine"
@@ -35,8 +36,8 @@ func (b *Board) list(m *jsonrpc.Message) {
 	b.listed = true
 	f.list = lists[f.method]
 	f.finish = b.listDone
-	for i, member := range b.members {
-		if !member.agreed && !b.triedJustNow(member) {
+	for _, i := range b.order {
+		if member := b.members[i]; !member.agreed && !b.triedJustNow(member) {
 			b.probe(i)
 		}
 	}
@@ -56,7 +57,7 @@ func (b *Board) collect(p *part, m *jsonrpc.Message) (more bool) {
 	}
 	cursor, _ := jsonrpc.Lookup(m.Frame, m.Result, "nextCursor")
 	next := cursor.Of(m.Frame)
-	if len(next) == 0 || next[0] != '"' || p.page >= maxPages || p.size > maxList || b.told {
+	if len(next) == 0 || next[0] != '"' || p.page >= maxPages || p.size > maxList || b.told || b.members[p.server].retired {
 		return false
 	}
 	p.page++
@@ -104,6 +105,7 @@ func (b *Board) listDone(f *fan) {
 			b.members[p.server].failures = 0
 		}
 	}
+	f.parts = slices.DeleteFunc(f.parts, func(p *part) bool { return b.members[p.server].retired })
 	if len(f.parts) > 0 && !f.anyResult() {
 		b.answer(f.id, "error", f.firstError())
 		return
@@ -124,11 +126,11 @@ func (b *Board) listDone(f *fan) {
 	b.answer(f.id, "result", append(result, '}'))
 }
 
-// unique lists the entries of all servers, in the order of the file. Of two equal resources the first stays, and whose they are
-// is remembered.
+// unique lists the entries of all servers, in the order of the file. Of equal resources the first stays, and whose they are is
+// remembered.
 func (b *Board) unique(f *fan) []item {
 	var all []item
-	owner := map[string]int{}
+	owners := map[string][]int{}
 	var templates []template
 	for _, p := range f.parts {
 		for _, it := range p.items {
@@ -136,18 +138,27 @@ func (b *Board) unique(f *fan) []item {
 				all = append(all, it)
 				continue
 			}
-			if other, taken := owner[it.key]; taken && other != p.server {
-				continue
-			} else if !taken {
-				owner[it.key] = p.server
+			have := owners[it.key]
+			switch {
+			case len(have) == 0:
 				templates = append(templates, newTemplate(it.key, p.server))
+			case have[0] == p.server: // it names one twice
+				all = append(all, it)
+				continue
+			default:
+				if have[len(have)-1] != p.server {
+					owners[it.key] = append(have, p.server)
+					b.logShared(it.key, have[0], p.server)
+				}
+				continue
 			}
+			owners[it.key] = []int{p.server}
 			all = append(all, it)
 		}
 	}
 	switch f.list {
 	case "resources":
-		b.uris = owner
+		b.uris = owners
 	case "resourceTemplates":
 		b.templates = templates
 	}

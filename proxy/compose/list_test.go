@@ -1,6 +1,7 @@
 package compose
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -252,4 +253,88 @@ func TestAServerThatDiesForGoodIsMissedOnce(t *testing.T) {
 		t.Errorf("it was started %d times", w.servers[1].starts)
 	}
 	w.quiet()
+}
+
+func TestADroppedServerIsMissedWhateverErrorsLookLike(t *testing.T) {
+	for _, errors := range []string{"protocol", "result"} {
+		t.Run(errors, func(t *testing.T) {
+			w := newWorld(t, "defaults: {retry: {max_retries: 0}, errors: "+errors+"}", "alpha", "beta")
+			w.greeted()
+			w.knows(`{"name":"a"}`, `{"name":"b"}`)
+			w.servers[1].broken = true
+			w.dies(1)
+			w.ask("1", "tools/call", `{"name":"beta__b"}`)
+			w.advance(10 * time.Second)
+			if m := w.answered("1"); !strings.Contains(m.raw, "not found") || (m.Error == nil) != (errors == "result") {
+				t.Errorf("the client got %s", m.raw)
+			}
+			w.told("notifications/tools/list_changed")
+			i := slices.IndexFunc(w.logs, func(r engine.Record) bool { return r.Event == "server_missing" })
+			if i < 0 || !strings.Contains(w.logs[i].Detail, "not found") {
+				t.Errorf("the log does not say what is missing: %+v", w.logs)
+			}
+		})
+	}
+}
+
+func TestACallThatItsServerNeverGotIsTalliedAsAnyOther(t *testing.T) {
+	for errors, member := range map[string]string{"protocol": `"error":{"code":-31004`, "result": `"isError":true`} {
+		t.Run(errors, func(t *testing.T) {
+			w := newWorld(t, "defaults: {errors: "+errors+"}", "alpha", "beta")
+			var ended []string
+			w.board.members[1].Meter = &engine.Meter{
+				CallBegan: func(tool engine.ToolName) { ended = append(ended, "begun "+tool.Name) },
+				CallEnded: func(tool engine.ToolName, end engine.CallEnd) { ended = append(ended, end.Status+" "+tool.Name) },
+			}
+			w.servers[1].broken = true
+			w.dies(1)
+			w.greeted()
+			w.ask("1", "tools/call", `{"name":"beta__b"}`)
+			w.ask("2", "prompts/get", `{"name":"beta__b"}`)
+			if m := w.answered("2"); m.Error == nil || m.Error.Code != -31004 {
+				t.Errorf("of the prompt the client got %s", m.raw)
+			}
+			m := w.answered("1")
+			for _, part := range []string{member, `"data":{"source":"mcp-retry","kind":"unavailable","server":"beta","tool":"b",` +
+				`"attempts":0,"delivery":"not_sent","mayHaveExecuted":"no"}`, "not found"} {
+				if !strings.Contains(m.raw, part) {
+					t.Errorf("there is no %s in %s", part, m.raw)
+				}
+			}
+			i := slices.IndexFunc(w.logs, func(r engine.Record) bool { return r.Event == "tool_call_end" })
+			if i < 0 {
+				t.Fatalf("no record of the call: %+v", w.logs)
+			}
+			if r := w.logs[i]; r.Server != "beta" || r.Tool != "b" || r.RequestID != "1" || r.Status != "error" || r.Code != -31004 || r.Delivery != "not_sent" {
+				t.Errorf("the log says %+v", r)
+			}
+			if got := strings.Join(ended, ", "); got != "begun b, error b" {
+				t.Errorf("counted: %s", got)
+			}
+		})
+	}
+}
+
+func TestACallThatIsCancelledBeforeItsServerIsThereIsTallied(t *testing.T) {
+	w := newWorld(t, "", "alpha", "beta")
+	w.servers[1].broken = true
+	w.dies(1)
+	w.greeted()
+	w.servers[1].broken = false
+	w.advance(10 * time.Second)
+	w.ask("1", "tools/call", `{"name":"beta__b"}`)
+	w.ask("2", "tools/call", `{"name":"beta__c"}`)
+	w.advance(time.Second)
+	w.send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`)
+	w.step(0, engine.Event{Kind: engine.Terminate})
+	w.answered("2")
+	var ends []string
+	for _, r := range w.logs {
+		if r.Event == "tool_call_end" {
+			ends = append(ends, r.Tool+" "+r.Status+" "+r.Duration.String())
+		}
+	}
+	if got := strings.Join(ends, ", "); got != "b cancelled 1s, c cancelled 1s" {
+		t.Errorf("the log tells: %s", got)
+	}
 }

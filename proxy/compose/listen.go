@@ -31,7 +31,7 @@ func (b *Board) listen(m *jsonrpc.Message) {
 		parts: map[int]bool{}, waits: map[int]bool{}, granted: map[string]any{},
 	}
 	b.listens[jsonrpc.CanonicalID(l.id)] = l
-	for i := range b.members {
+	for _, i := range b.order {
 		l.parts[i], l.waits[i] = true, true
 		b.send(i, l.frame)
 	}

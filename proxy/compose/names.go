@@ -22,7 +22,7 @@ const (
 
 // names translates between the names that servers give and those that the client sees.
 type names struct {
-	prefixes []string       // by server
+	prefixes []string       // by server; "" = it has been retired
 	cut      map[string]own // composed names that do not say it all
 }
 
@@ -32,12 +32,20 @@ type own struct {
 	name   string
 }
 
-// newNames returns the names of servers, or an error if two could be taken for each other.
+// newNames returns the names of servers, or an error if two could be taken for each other. "" stands for a server that has been
+// retired.
 func newNames(servers []string, separator string) (*names, error) {
 	n := &names{cut: map[string]own{}}
 	for i, name := range servers {
-		prefix := fit(name) + separator
+		if name == "" {
+			n.prefixes = append(n.prefixes, "")
+			continue
+		}
+		prefix := schema.ComposedPrefix(name, separator)
 		for j, other := range n.prefixes {
+			if other == "" {
+				continue
+			}
 			if strings.HasPrefix(prefix, other) || strings.HasPrefix(other, prefix) {
 				return nil, fmt.Errorf("the servers %q and %q cannot be composed: tools of both could begin with %q: %s",
 					servers[j], servers[i], max(prefix, other), nameHint)
@@ -46,16 +54,6 @@ func newNames(servers []string, separator string) (*names, error) {
 		n.prefixes = append(n.prefixes, prefix)
 	}
 	return n, nil
-}
-
-// fit replaces what clients refuse in the names of tools.
-func fit(name string) string {
-	return strings.Map(func(r rune) rune {
-		if 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || r == '-' || r == '_' {
-			return r
-		}
-		return '_'
-	}, name)
 }
 
 // compose returns the name at the client of what a server calls name; cut reports that it is new and had to be cut.
@@ -83,9 +81,36 @@ func (n *names) resolve(composed string) (own, bool) {
 		return o, true
 	}
 	for i, prefix := range n.prefixes {
-		if name, ok := strings.CutPrefix(composed, prefix); ok {
+		if name, ok := strings.CutPrefix(composed, prefix); ok && prefix != "" {
 			return own{i, name}, true
 		}
 	}
 	return own{}, false
+}
+
+// cutBy returns the servers that may have a name that looks as if it was cut and is not known: a client may have kept it from
+// an earlier session.
+func (n *names) cutBy(composed string) (servers []int) {
+	if _, known := n.cut[composed]; known || len(composed) > maxName || len(composed) < maxName-utf8.UTFMax {
+		return nil
+	}
+	head, sum := composed[:len(composed)-hashSize-1], composed[len(composed)-hashSize-1:]
+	if _, err := hex.DecodeString(sum[1:]); sum[0] != '_' || err != nil {
+		return nil
+	}
+	for i, prefix := range n.prefixes {
+		if prefix != "" && (strings.HasPrefix(head, prefix) || strings.HasPrefix(prefix, head)) {
+			servers = append(servers, i)
+		}
+	}
+	return servers
+}
+
+// keep takes over from other names what was cut for servers that are still there under the same prefix.
+func (n *names) keep(other *names) {
+	for composed, o := range other.cut {
+		if n.prefixes[o.server] == other.prefixes[o.server] {
+			n.cut[composed] = o
+		}
+	}
 }

@@ -1,6 +1,7 @@
 package compose
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -62,5 +63,27 @@ func TestServersThatCouldBeTakenForEachOtherAreRefused(t *testing.T) {
 	}
 	if _, err := newNames([]string{"a", "ab", "a_b"}, "__"); err != nil {
 		t.Error(err)
+	}
+}
+
+func TestANameThatWasCutIsSeenToBeOne(t *testing.T) {
+	servers := []string{"alpha", strings.Repeat("wide", 20), "b"}
+	n, _ := newNames(servers, "__")
+	for i := range servers {
+		for _, name := range []string{strings.Repeat("x", 80), strings.Repeat("é", 40), strings.Repeat("日本", 30)} {
+			composed, _ := n.compose(i, name)
+			fresh, _ := newNames(servers, "__")
+			if by := fresh.cutBy(composed); !slices.Equal(by, []int{i}) {
+				t.Errorf("%q may be of %v, want %d", composed, by, i)
+			}
+			if n.cutBy(composed) != nil {
+				t.Errorf("%q is known", composed)
+			}
+		}
+	}
+	for _, whole := range []string{"alpha__read", "", "alpha__" + strings.Repeat("x", 57), "alpha__" + strings.Repeat("x", 200)} {
+		if by := n.cutBy(whole); by != nil {
+			t.Errorf("%q counts as cut, by %v", whole, by)
+		}
 	}
 }

@@ -1,6 +1,7 @@
 package compose
 
 import (
+	"slices"
 	"time"
 
 	"github.com/bentabol/mcp-retry/proxy/engine"
@@ -25,6 +26,9 @@ func (b *Board) triedJustNow(m *member) bool {
 // lost takes in that a server is missing, and plans to try it again.
 func (b *Board) lost(server int, detail string) {
 	m := b.members[server]
+	if m.retired {
+		return
+	}
 	level := engine.LevelWarn
 	if m.missing && m.detail == detail {
 		level = engine.LevelDebug // as was said
@@ -67,11 +71,14 @@ func (b *Board) probe(server int) {
 func (b *Board) shookLate(server int, p *part) {
 	m := b.members[server]
 	b.shook(p)
+	if m.retired {
+		return
+	}
 	waiting := m.waiting
 	m.waiting = nil
 	if !m.agreed {
-		for _, frame := range waiting {
-			b.answer(idOf(frame), "error", unavailableFault(b.name(server), m.detail))
+		for _, w := range waiting {
+			b.turnAwayMissing(server, w, m.detail)
 		}
 		return
 	}
@@ -84,9 +91,9 @@ func (b *Board) shookLate(server int, p *part) {
 		frame, idAt := frameOf(f.method, b.logLevel)
 		b.ask(f, server, frame, idAt)
 	}
-	for _, frame := range waiting {
-		b.open[jsonrpc.CanonicalID(idOf(frame))] = server
-		b.send(server, frame)
+	for _, w := range waiting {
+		b.open[jsonrpc.CanonicalID(idOf(w.frame))] = server
+		b.send(server, w.frame)
 	}
 	b.back(server)
 }
@@ -115,6 +122,7 @@ func (b *Board) ping(server int) {
 		m.probing = false
 		if err := f.parts[0].err; err != nil && isAbsence(err) {
 			b.lost(server, messageOf(err))
+			b.gone(server, "")
 			return
 		}
 		b.back(server)
@@ -130,21 +138,57 @@ func (b *Board) back(server int) {
 	if !m.missing {
 		return
 	}
-	m.missing, m.detail = false, ""
+	m.missing, m.gone, m.detail = false, false, ""
 	b.log(engine.Record{Level: engine.LevelInfo, Event: "server_back", Server: b.name(server)})
 	b.listenAgain(server)
-	if !b.listed || b.leaving {
+	b.announceAll(server, "")
+}
+
+// down takes in that the process of a server has ended. One that is not restarted is missing for good.
+func (b *Board) down(server int, ev engine.Event) {
+	m := b.members[server]
+	if m.retired && m.finished {
+		b.log(engine.Record{Level: engine.LevelInfo, Event: "server_exit", Server: b.name(server), Attempt: int(ev.Gen), Detail: ev.Detail})
 		return
 	}
-	for _, kind := range []string{"tools", "prompts", "resources"} {
-		if b.asks(server, kind+"/list") {
+	b.tell(server, ev)
+	b.work()
+	starts := slices.ContainsFunc(b.out, func(a Action) bool { return a.Server == server && a.Kind == engine.StartServer })
+	if m.Config.Restart == "never" && m.agreed && !starts && !b.leaving {
+		b.lost(server, "it has ended ("+ev.Detail+"), and is not to be restarted")
+		b.gone(server, "")
+	}
+}
+
+// gone tells the client, once, that a server has dropped out of the lists: its process cannot be started, or is not to be. One that
+// has only ended is started again when it is needed, and stays in them. The list of the method given, which may be "", needs no
+// word: the client is about to get it.
+func (b *Board) gone(server int, except string) {
+	m := b.members[server]
+	if m.gone || m.retired {
+		return
+	}
+	m.gone = true
+	b.announceAll(server, except)
+}
+
+// announceAll tells the client that the lists have changed in which a server has a part, but for that of a method.
+func (b *Board) announceAll(server int, except string) {
+	for _, kind := range listKinds {
+		if method := kind + "/list"; method != except && b.asks(server, method) {
 			b.announce(kind)
 		}
 	}
 }
 
+// listKinds are the lists of which a client can be told that they have changed.
+var listKinds = []string{"tools", "prompts", "resources"}
+
 // announce tells the client that a list has changed.
 func (b *Board) announce(kind string) {
+	if !b.listed || b.leaving || b.declared != nil && !b.declared[kind] {
+		return
+	}
 	method := "notifications/" + kind + "/list_changed"
 	if !b.modern {
 		b.toClient([]byte(`{"jsonrpc":"2.0","method":"` + method + `"}`))

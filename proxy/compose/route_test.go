@@ -34,6 +34,15 @@ func TestACallOfNobodysToolIsRefused(t *testing.T) {
 	}
 	w.idle(0)
 	w.idle(1)
+	var logged []string
+	for _, r := range w.logs {
+		if r.Event == "tool_call_end" {
+			logged = append(logged, r.Tool+" "+r.Kind)
+		}
+	}
+	if got := strings.Join(logged, ", "); got != "add unknown_tool, gamma__add unknown_tool" {
+		t.Errorf("the log tells of %s", got)
+	}
 }
 
 func TestEachServerHasItsOwnRules(t *testing.T) {

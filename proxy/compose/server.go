@@ -35,8 +35,14 @@ func (b *Board) fromEngine(server int, a engine.Action) {
 			b.listenEnded(l, server, &m)
 			return
 		}
-		if b.open[key] == server {
+		if at, open := b.open[key]; open && at == server {
 			delete(b.open, key)
+			b.respond(m.ID.Of(m.Frame), Action{Server: server, Action: a, borrowed: true})
+			if why, ok := unstartable(&m); ok {
+				b.lost(server, why)
+				b.gone(server, "")
+			}
+			return
 		}
 	}
 	b.out = append(b.out, Action{Server: server, Action: a, borrowed: true})

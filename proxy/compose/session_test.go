@@ -82,6 +82,19 @@ func TestInitializeFailsIfNoServerIsThere(t *testing.T) {
 	}
 }
 
+func TestInitializeSaysOfEachServerWhyItIsMissing(t *testing.T) {
+	w := newWorld(t, "", "alpha", "beta")
+	for i := range w.servers {
+		w.servers[i].broken = true
+		w.dies(i)
+	}
+	w.ask("0", "initialize", hello)
+	m := w.answered("0")
+	if m.Error == nil || m.Error.Code != engine.CodeUnavailable || !strings.Contains(m.Error.Message, "'alpha'") || !strings.Contains(m.Error.Message, "'beta'") {
+		t.Errorf("got %s", m.raw)
+	}
+}
+
 func TestWhatIsSentBeforeTheHandshakeIsOverWaits(t *testing.T) {
 	w := newWorld(t, "", "alpha", "beta")
 	w.ask("0", "initialize", hello)

@@ -1,8 +1,10 @@
 package compose
 
 import (
+	"encoding/json"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"testing"
 	"time"
 
@@ -42,8 +44,22 @@ func history(t *testing.T, r *rand.Rand) {
 		pending[id] = true
 		w.ask(id, method, params)
 	}
+	protocol := "2025-06-18"
+	if r.IntN(3) == 0 {
+		protocol = "2025-03-26" // the one that has batches
+	}
+	speaks := func(text string) string { return strings.Replace(text, "2025-06-18", protocol, 1) }
 	took := func() {
-		for _, m := range w.client {
+		for i := 0; i < len(w.client); i++ {
+			m := w.client[i]
+			if strings.HasPrefix(m.raw, "[") {
+				var all []message
+				if err := json.Unmarshal([]byte(m.raw), &all); err != nil {
+					t.Fatal(err)
+				}
+				w.client = append(w.client, all...)
+				continue
+			}
 			if m.Method != "" {
 				if m.ID != nil && r.IntN(2) == 0 {
 					w.send(`{"jsonrpc":"2.0","id":%s,"result":{}}`, m.ID)
@@ -58,15 +74,15 @@ func history(t *testing.T, r *rand.Rand) {
 		w.client = nil
 	}
 	if r.IntN(5) > 0 {
-		ask("initialize", hello)
+		ask("initialize", speaks(hello))
 	}
 	for range 60 {
 		i := r.IntN(len(w.servers))
 		s := w.servers[i]
-		switch r.IntN(14) {
+		switch r.IntN(16) {
 		case 0, 1, 2:
 			q := requests[r.IntN(len(requests))]
-			ask(q[0], q[1])
+			ask(q[0], speaks(q[1]))
 		case 3:
 			w.send(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)
 		case 4:
@@ -86,6 +102,32 @@ func history(t *testing.T, r *rand.Rand) {
 			w.serves(i, `{"jsonrpc":"2.0","id":%d,"method":"roots/list"}`, r.IntN(3))
 		case 7:
 			w.advance(time.Duration(r.IntN(20000)) * time.Millisecond)
+		case 8:
+			names := []string{"alpha", "beta", "gamma", "delta"}
+			r.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
+			config := "defaults: {startup_timeout: 5, retry: {max_retries: 1}}"
+			if r.IntN(4) == 0 {
+				config += "\ncompose: {separator: .}"
+			}
+			if err := w.rearrange(config, names[:1+r.IntN(len(names))]...); err != nil {
+				t.Fatal(err)
+			}
+		case 9:
+			if !w.board.takesBatches() {
+				continue
+			}
+			var frames []string
+			for range 1 + r.IntN(3) {
+				next++
+				q := requests[r.IntN(len(requests)-1)]
+				params := q[1]
+				if params == "" {
+					params = "{}"
+				}
+				frames = append(frames, fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":%q,"params":%s}`, next, q[0], params))
+				pending[fmt.Sprint(next)] = true
+			}
+			w.send("[%s]", strings.Join(frames, ","))
 		default:
 			if len(s.got) == 0 {
 				continue
@@ -98,7 +140,7 @@ func history(t *testing.T, r *rand.Rand) {
 			if r.IntN(4) == 0 {
 				w.serves(i, `{"jsonrpc":"2.0","id":%s,"error":{"code":%d,"message":"no"}}`, m.ID, []int{-32601, -32603, -32000}[r.IntN(3)])
 			} else {
-				w.serves(i, `{"jsonrpc":"2.0","id":%s,"result":%s}`, m.ID, results[r.IntN(len(results))])
+				w.serves(i, `{"jsonrpc":"2.0","id":%s,"result":%s}`, m.ID, speaks(results[r.IntN(len(results))]))
 			}
 		}
 		took()

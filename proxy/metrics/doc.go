@@ -37,4 +37,6 @@
 // Nothing that a client or a server makes up can fill the page: a tool that the server has not listed is shown by name only
 // as long as there are few of them, a listed one up to a greater bound, and the rest is tool="other". Scopes are bounded
 // alike.
+//
+// A server that a changed config has removed leaves the health, and its gauges go with it; counts stay.
 package metrics

@@ -151,6 +151,21 @@ func (m *Metrics) Reloaded(err error) {
 	m.reloads.WithLabelValues(result).Inc()
 }
 
+// Forget takes a server out of the health, and its gauges off the page: it is there no more. Its counts stay, as counts must. It
+// comes back when a meter is asked for.
+func (m *Metrics) Forget(name string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	s := m.servers[name]
+	if s == nil {
+		return
+	}
+	delete(m.servers, name)
+	for _, gauge := range []*prometheus.GaugeVec{m.inFlight, m.up, m.breakers, m.breakerState} {
+		gauge.DeletePartialMatch(prometheus.Labels{"server": s.label})
+	}
+}
+
 // server returns what is known of a server, and shows its gauges from now on.
 func (m *Metrics) server(name string) *server {
 	m.mu.Lock()
@@ -187,11 +202,12 @@ func (m *Metrics) breaker(s *server, scope, from, to string, until time.Time) {
 	if to != "" {
 		m.breakers.WithLabelValues(s.label, to).Inc()
 	}
-	switch {
-	case label == other:
-	case to == "":
-		m.breakerState.DeleteLabelValues(s.label, label)
-	default:
-		m.breakerState.WithLabelValues(s.label, label).Set(stateValues[to])
+	if label == other {
+		to = s.worstOther()
 	}
+	if to == "" {
+		m.breakerState.DeleteLabelValues(s.label, label)
+		return
+	}
+	m.breakerState.WithLabelValues(s.label, label).Set(stateValues[to])
 }

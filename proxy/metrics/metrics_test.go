@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -136,7 +137,7 @@ func TestBreakersAreShownAsTheyAre(t *testing.T) {
 		meter.Breaker(fmt.Sprint("made of arguments ", i), "", "closed", time.Time{})
 		meter.Breaker(fmt.Sprint("made of arguments ", i), "closed", "open", later)
 	}
-	if n := len(samples(t, m, "mcp_retry_breaker_state")); n != maxScopes-1 { // s has been shown too
+	if n := len(samples(t, m, "mcp_retry_breaker_state")); n != maxScopes { // s has been shown too, and there is other
 		t.Errorf("%d scopes are shown", n)
 	}
 	if n := len(samples(t, m, "mcp_retry_breaker_transitions_total")); n > 2*maxScopes {
@@ -145,6 +146,28 @@ func TestBreakersAreShownAsTheyAre(t *testing.T) {
 	if !slices.Contains(samples(t, m, "mcp_retry_breakers"), `mcp_retry_breakers{server="a",state="open"} 1000`) {
 		t.Errorf("breakers: %v", samples(t, m, "mcp_retry_breakers"))
 	}
+}
+
+func TestTheWorstOfTheBreakersThatAreNotShownIsShown(t *testing.T) {
+	m := New("v1")
+	meter := m.Meter("a")
+	now := time.Now()
+	for i := range maxScopes {
+		meter.Breaker(fmt.Sprint(i), "", "closed", now)
+	}
+	const other = `mcp_retry_breaker_state{scope="other"`
+	wantSamples(t, m, other)
+	meter.Breaker("x", "", "closed", now)
+	meter.Breaker("y", "", "closed", now)
+	wantSamples(t, m, other, other+`,server="a"} 0`)
+	meter.Breaker("y", "closed", "open", now)
+	meter.Breaker("x", "closed", "half_open", now)
+	wantSamples(t, m, other, other+`,server="a"} 2`)
+	meter.Breaker("y", "open", "", now)
+	meter.Breaker("y", "open", "closed", now) // an attempt that was sent before it was forgotten
+	wantSamples(t, m, other, other+`,server="a"} 1`)
+	meter.Breaker("x", "half_open", "", now)
+	wantSamples(t, m, other)
 }
 
 func TestScopesThatComeAndGoAreBounded(t *testing.T) {
@@ -286,6 +309,9 @@ func TestListen(t *testing.T) {
 		if got != want || (err == nil) != (want != "") {
 			t.Errorf("%q is %q, %v; want %q", address, got, err, want)
 		}
+		if err != nil && !strings.HasPrefix(err.Error(), strconv.Quote(address)+" ") {
+			t.Errorf("of %q it says %v", address, err)
+		}
 	}
 	l, err := Listen("127.0.0.1:0")
 	if err != nil {
@@ -319,5 +345,32 @@ func TestALocalPageIsForLocalEyes(t *testing.T) {
 		if answer.StatusCode != want {
 			t.Errorf("as host %q: %d, want %d", host, answer.StatusCode, want)
 		}
+	}
+}
+
+func TestAServerThatIsForgottenLeavesItsCountsOnly(t *testing.T) {
+	m := New("v1", "a", "b")
+	for _, name := range []string{"a", "b"} {
+		meter := m.Meter(name)
+		meter.Life(engine.LifeUp, 1)
+		meter.Breaker("server", "", "closed", time.Time{})
+		call(meter, "look", true)
+	}
+	m.Forget("b")
+	m.Forget("nobody")
+	for _, gauge := range []string{"calls_in_flight", "server_up", "breakers", "breaker_state"} {
+		for _, line := range samples(t, m, "mcp_retry_"+gauge+"{") {
+			if strings.Contains(line, `server="b"`) {
+				t.Errorf("a gauge is left: %s", line)
+			}
+		}
+	}
+	wantSamples(t, m, `mcp_retry_calls_total{server="b"`, `mcp_retry_calls_total{server="b",status="success",tool="look"} 1`)
+	if _, text := page(t, m, "/healthz"); strings.Contains(text, `"b"`) || !strings.Contains(text, `"healthy"`) {
+		t.Errorf("the health is %s", text)
+	}
+	m.Meter("b").Life(engine.LifeUp, 1)
+	if _, text := page(t, m, "/healthz"); !strings.Contains(text, `"b": "healthy"`) {
+		t.Errorf("the health of one that is back is %s", text)
 	}
 }

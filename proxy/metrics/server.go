@@ -29,6 +29,7 @@ type server struct {
 	life     engine.LifeState
 	breakers map[string]breaker // all there are
 	scopes   map[string]bool    // shown by name, the first that there were: a series that was begun is there for good
+	others   map[string]int     // by state, how many of the breakers are not shown by name
 }
 
 type breaker struct {
@@ -38,7 +39,7 @@ type breaker struct {
 
 func newServer(name string) *server {
 	return &server{
-		label: valid(name), tools: map[string]bool{}, breakers: map[string]breaker{}, scopes: map[string]bool{},
+		label: valid(name), tools: map[string]bool{}, breakers: map[string]breaker{}, scopes: map[string]bool{}, others: map[string]int{},
 	}
 }
 
@@ -87,8 +88,17 @@ func (s *server) setBreaker(scope, from, to string, until time.Time) (label stri
 		label = scope
 		s.scopes[scope] = true
 	}
-	if _, known := s.breakers[scope]; !known && from != "" {
+	old, known := s.breakers[scope]
+	if !known && from != "" {
 		return label, false
+	}
+	if label == other {
+		if known {
+			s.others[old.state]--
+		}
+		if to != "" {
+			s.others[to]++
+		}
 	}
 	switch to {
 	case "":
@@ -99,4 +109,16 @@ func (s *server) setBreaker(scope, from, to string, until time.Time) (label stri
 		s.breakers[scope] = breaker{state: to}
 	}
 	return label, true
+}
+
+// worstOther is the worst state of the breakers that are not shown by name; "" = there are none.
+func (s *server) worstOther() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, state := range []string{"open", "half_open", "closed"} {
+		if s.others[state] > 0 {
+			return state
+		}
+	}
+	return ""
 }
