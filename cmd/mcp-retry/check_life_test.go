@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -107,6 +108,7 @@ func asHost(t *testing.T, line string, limit time.Duration, stdin io.Reader) (st
 	cmd.Stdin = stdin
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
+	cmd.WaitDelay = limit // for the end of its output, once it has exited
 	killed := time.AfterFunc(limit, func() { cmd.Process.Kill() })
 	defer killed.Stop()
 	if err := cmd.Run(); err != nil {
@@ -132,6 +134,42 @@ func TestB80HookEndsWhateverTheServersDo(t *testing.T) {
 	down := regexp.MustCompile(`(?m)^\[DOWN\] (hung|stubborn) +- +no response within 0\.5s$`)
 	if !want.MatchString(out) || len(down.FindAllString(out, -1)) != 2 || strings.Count(out, "\n") != 3 || errs != "" {
 		t.Errorf("stdout %q, stderr %q", out, errs)
+	}
+}
+
+func TestB80NobodyInheritsADescriptorOfTheHooksHost(t *testing.T) {
+	t.Parallel()
+	for _, program := range []string{"sh", "setsid", "sleep"} {
+		if _, err := exec.LookPath(program); err != nil {
+			t.Skip(err)
+		}
+	}
+	dir := t.TempDir()
+	pid := filepath.Join(dir, "pid")
+	script := fmt.Sprintf("setsid sleep 600 & echo $! >>'%s'; exec '%s' %s '{}'", pid, fieldProgram(t), flakyCommand)
+	text, err := json.Marshal(map[string]any{"servers": map[string]any{"leaves a daemon": map[string]any{"command": "sh", "args": []string{"-c", script}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	config := filepath.Join(dir, "mcp-retry.json")
+	if err := os.WriteFile(config, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		text, _ := os.ReadFile(pid)
+		for _, word := range strings.Fields(string(text)) {
+			if n, err := strconv.Atoi(word); err == nil {
+				if daemon, err := os.FindProcess(n); err == nil {
+					daemon.Kill()
+				}
+			}
+		}
+	})
+	for _, line := range []string{"exec 5>&1; %s=1 '%s' check --hook --config '%s'", "exec 5>&1; %s=1 '%s' check --config '%s' ; exit 0"} {
+		out, _ := asHost(t, fmt.Sprintf(line, productEnv, fieldProgram(t), config), 60*time.Second, nil)
+		if !strings.Contains(out, "[UP  ] leaves a daemon ") {
+			t.Errorf("the session learns %q", out)
+		}
 	}
 }
 

@@ -30,19 +30,15 @@ type part struct {
 
 func startComposed(t *testing.T, parts ...part) *composed {
 	t.Helper()
+	return startComposedWith(t, nil, parts...)
+}
+
+// startComposedWith is startComposed with more flags.
+func startComposedWith(t *testing.T, flags []string, parts ...part) *composed {
+	t.Helper()
 	c := &composed{field: newField(t), ledgers: map[string]string{}}
-	config := "servers:\n"
-	for _, p := range parts {
-		c.ledgers[p.name] = filepath.Join(c.dir, p.name+".jsonl")
-		p.script.Ledger = c.ledgers[p.name]
-		script := c.write(p.name+".json", p.script.String())
-		program := fieldProgram(t)
-		if p.missing != "" {
-			program = filepath.Join(c.dir, p.missing)
-		}
-		config += fmt.Sprintf("  %s:\n    command: %q\n    args: [%s, %q]\n%s", p.name, program, flakyCommand, script, p.settings)
-	}
-	c.launch([]string{"run", "--log-level", "debug", "--config", c.write("mcp-retry.yaml", config)}, nil, false)
+	config := c.write("mcp-retry.yaml", c.config(parts...))
+	c.launch(append([]string{"run", "--log-level", "debug", "--config", config}, flags...), nil, false)
 	t.Cleanup(func() {
 		for name, path := range c.ledgers {
 			ledger, _ := flaky.ReadLedger(path)
@@ -61,6 +57,33 @@ func startComposed(t *testing.T, parts ...part) *composed {
 	})
 	t.Cleanup(c.finish) // before that, and again harmlessly by launch
 	return c
+}
+
+// config is a config of these servers. Their scripts are written, and their ledgers known.
+func (c *composed) config(parts ...part) string {
+	c.t.Helper()
+	config := "servers:\n"
+	for _, p := range parts {
+		c.ledgers[p.name] = filepath.Join(c.dir, p.name+".jsonl")
+		p.script.Ledger = c.ledgers[p.name]
+		script := c.write(p.name+".json", p.script.String())
+		program := fieldProgram(c.t)
+		if p.missing != "" {
+			program = filepath.Join(c.dir, p.missing)
+		}
+		config += fmt.Sprintf("  %s:\n    command: %q\n    args: [%s, %q]\n%s", p.name, program, flakyCommand, script, p.settings)
+	}
+	return config
+}
+
+// of is what a server has witnessed.
+func (c *composed) of(server string) flaky.Ledger {
+	c.t.Helper()
+	ledger, err := flaky.ReadLedger(c.ledgers[server])
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return ledger
 }
 
 // tools lists the tools and returns their names.

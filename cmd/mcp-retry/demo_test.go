@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -100,3 +101,18 @@ func marksOf(calls []called) string {
 	}
 	return marks.String()
 }
+
+func TestADemoThatNobodyCanSeeHasFailed(t *testing.T) {
+	var said bytes.Buffer
+	u := &ui{stdin: strings.NewReader(""), stdout: fullDisk{}, stderr: &said}
+	if _, err := u.demo(context.Background()); err != errFullDisk {
+		t.Errorf("the error is %v", err)
+	}
+}
+
+// fullDisk takes no byte.
+type fullDisk struct{}
+
+var errFullDisk = errors.New("no space left")
+
+func (fullDisk) Write([]byte) (int, error) { return 0, errFullDisk }

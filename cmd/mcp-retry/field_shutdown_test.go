@@ -93,7 +93,7 @@ func TestB57SignalsEndTheServerToo(t *testing.T) {
 			script := toolbox(unsafeTool("never", flaky.Outcome{Hang: true}))
 			script.IgnoreEOF = true
 			script.Grandchild = true
-			f := startField(t, "", script)
+			f := fieldSetup{script: script, wrap: []string{}}.start(t) // with a config file, a hang-up reloads it
 			f.open()
 			f.call("1", "never", "{}")
 			f.arrived("never", 1)

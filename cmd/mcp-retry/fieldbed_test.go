@@ -29,7 +29,7 @@ import (
 // not happen is shown by a later event that it could only have come before.
 
 // fieldPatience is how long an event may take that must come.
-const fieldPatience = 10 * time.Second
+const fieldPatience = 10 * time.Second * fieldSlower
 
 // field is one session of the product with a client, which is the test, and a server.
 type field struct {

@@ -29,16 +29,17 @@ var homes = map[string][]string{
 
 // layers says what each package may import of the others: cmd → proxy → proxy/engine → policy → schema, never back.
 var layers = map[string][]string{
-	"schema":            {},
-	"policy":            {"schema"},
-	"proxy/jsonrpc":     {},
-	"proxy/flaky":       {"proxy/jsonrpc"},
-	"proxy/engine":      {"policy", "schema", "proxy/jsonrpc"},
-	"proxy/compose":     {"schema", "proxy/engine", "proxy/jsonrpc"},
-	"proxy":             {"policy", "schema", "proxy/compose", "proxy/engine", "proxy/jsonrpc"},
-	"proxy/metrics":     {"proxy/engine"},
-	"policy/policytest": {"policy", "schema", "proxy/engine"},
-	"cmd/mcp-retry":     {"policy", "policy/policytest", "schema", "proxy", "proxy/flaky", "proxy/metrics"},
+	"schema":                  {},
+	"policy":                  {"schema"},
+	"proxy/jsonrpc":           {},
+	"proxy/flaky":             {"proxy/jsonrpc"},
+	"proxy/engine":            {"policy", "schema", "proxy/jsonrpc"},
+	"proxy/compose":           {"schema", "proxy/engine", "proxy/jsonrpc"},
+	"proxy":                   {"policy", "schema", "proxy/compose", "proxy/engine", "proxy/jsonrpc"},
+	"proxy/metrics":           {"proxy/engine"},
+	"policy/policytest/junit": {},
+	"policy/policytest":       {"policy", "policy/policytest/junit", "schema", "proxy/engine"},
+	"cmd/mcp-retry":           {"policy", "policy/policytest", "policy/policytest/junit", "schema", "proxy", "proxy/flaky", "proxy/metrics"},
 }
 
 func TestImportsRunOneWay(t *testing.T) {

@@ -13,14 +13,14 @@ import (
 )
 
 // wireAll points all entries of a text at mcp-retry, and back.
-func wireAll(t *testing.T, text string) (wired, back string) {
+func wireAll(t *testing.T, text, kind string) (wired, back string) {
 	t.Helper()
 	f := clientFile{path: "mcp.json"}
 	before, err := parseClientConfig(f, []byte(text))
 	if err != nil {
 		t.Fatal(err)
 	}
-	there := &testPlanner{args: []string{"run", "--config", "/a.yaml", "--server", "s"}}
+	there := &testPlanner{kind: kind, args: []string{"run", "--config", "/a.yaml", "--server", "s"}}
 	change, _ := (&ui{}).planFile(before, there)
 	after, err := parseClientConfig(f, change.after)
 	if err != nil {
@@ -35,12 +35,13 @@ func wireAll(t *testing.T, text string) (wired, back string) {
 			t.Errorf("%q was not pointed at mcp-retry in %s", e.name, change.after)
 		}
 	}
-	restored, _ := (&ui{}).planFile(after, &testPlanner{original: original})
+	restored, _ := (&ui{}).planFile(after, &testPlanner{kind: kind, original: original})
 	return string(change.after), string(restored.after)
 }
 
 // testPlanner points every entry at mcp-retry, or back at what it was in the original.
 type testPlanner struct {
+	kind     string
 	args     []string
 	original *clientConfig
 }
@@ -52,9 +53,9 @@ func (p *testPlanner) plan(_ *clientConfig, e *clientEntry) (*rewiring, leaving)
 		return nil, leaving{}
 	}
 	if p.original == nil {
-		return &rewiring{command: "/bin/mcp-retry", args: p.args}, leaving{}
+		return &rewiring{command: "/bin/mcp-retry", args: p.args, kind: p.kind}, leaving{}
 	}
-	return &rewiring{before: p.original.find(e.keys).value.Value.(*hujson.Object)}, leaving{}
+	return &rewiring{before: p.original.find(e.keys).value.Value.(*hujson.Object), kind: p.kind}, leaving{}
 }
 
 // layouts are texts of clients' files in many hands.
@@ -77,8 +78,10 @@ var layouts = []string{
 
 func TestInstallAndUninstallLeaveEveryByteAsItWas(t *testing.T) {
 	for _, text := range layouts {
-		if wired, back := wireAll(t, text); back != text {
-			t.Errorf("%q became %q, and back %q", text, wired, back)
+		for _, kind := range []string{"", "stdio"} {
+			if wired, back := wireAll(t, text, kind); back != text {
+				t.Errorf("%q became %q, and back %q", text, wired, back)
+			}
 		}
 	}
 }
@@ -92,8 +95,10 @@ func FuzzInstallIsUndone(f *testing.F) {
 		if err != nil || len(c.entries) == 0 {
 			return
 		}
-		if wired, back := wireAll(t, text); back != text {
-			t.Errorf("%q became %q, and back %q", text, wired, back)
+		for _, kind := range []string{"", "stdio"} {
+			if wired, back := wireAll(t, text, kind); back != text {
+				t.Errorf("%q became %q, and back %q", text, wired, back)
+			}
 		}
 	})
 }
@@ -147,7 +152,7 @@ func TestB79EveryKindOfEntryIsNamed(t *testing.T) {
 func TestB76PlaceholdersOfEditorsStayInTheirFile(t *testing.T) {
 	text := `{"servers": {"a": {"command": "${workspaceFolder}/x", "args": ["${input:who}", "${env:LANG}", "${A:-b}", "$${1}"],
 	  "env": {"KEY": "${input:key}", "ROOT": "${workspaceFolder}", "PLAIN": "1", "TOKEN": "${env:MY_TOKEN}"}}}}`
-	wired, _ := wireAll(t, text)
+	wired, _ := wireAll(t, text, "")
 	if env := text[strings.Index(text, `"env"`):]; !strings.HasSuffix(wired, env) {
 		t.Errorf("the environment became %s", wired)
 	}
@@ -218,7 +223,7 @@ func TestBackupsAreKeptOnceForEachText(t *testing.T) {
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		name, err := backUp(file, []byte(text))
+		name, _, err := backUp(file, []byte(text))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -226,9 +231,18 @@ func TestBackupsAreKeptOnceForEachText(t *testing.T) {
 			t.Errorf("%d: got %s, want %s", i, name, want)
 		}
 	}
+	if err := os.Remove(backupName(file, 1)); err != nil { // by a user who thought it the only one
+		t.Fatal(err)
+	}
+	if name, _, err := backUp(file, []byte("three")); err != nil || name != backupName(file, 4) {
+		t.Errorf("after the oldest was deleted: got %s, %v", name, err)
+	}
+	if err := os.Remove(backupName(file, 4)); err != nil {
+		t.Fatal(err)
+	}
 	newest := backups(file)
 	text, err := os.ReadFile(newest[0])
-	if err != nil || len(newest) != 3 || !bytes.Equal(text, []byte("one")) {
+	if err != nil || len(newest) != 2 || !bytes.Equal(text, []byte("one")) {
 		t.Errorf("%v: %d backups, the newest holds %q", err, len(newest), text)
 	}
 }
@@ -280,6 +294,17 @@ func TestSecretsAreToldFromSettings(t *testing.T) {
 		{"URL", "https://me:hunter22@example.com", true},
 		{"X", "ghp_abcdefghijklmnopqrstuvwx0123", true},
 		{"WORKSPACE", "a8f5f167f44f4964e6c998dee827110c", true},
+		{"--password", "12345", true},
+		{"--env", "GITHUB_TOKEN=abcd", true},
+		{"--config", `{"exaApiKey": "abc-def"}`, true},
+		{"", "https://mcp.example.com/s/a8f5f167f44f4964e6c998dee827110c/mcp", true},
+		{"", "https://abc123@o1.example.com/1", true},
+		{"", "https://example.com/mcp?lang=en&key=abcd", true},
+		{"", "https://example.com/mcp?lang=en#top", false},
+		{"", "postgres://me@db/x", false},
+		{"", "ssh://git@example.com/x", false},
+		{"--config", `{"lang": "en", "tokens": "100"}`, false},
+		{"--env", "LANG=C", false},
 		{"GITHUB_TOKEN", "", false},
 		{"USE_AUTH_TOKEN", "true", false},
 		{"MAX_TOKENS", "4096", false},

@@ -14,6 +14,12 @@ func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == sdkServerCommand {
 		os.Exit(sdkServerMain())
 	}
+	if len(os.Args) > 2 && os.Args[1] == hostileCommand {
+		os.Exit(hostileServerMain(os.Args[2]))
+	}
+	if len(os.Args) > 2 && os.Args[1] == faultServerCommand {
+		os.Exit(faultServerMain())
+	}
 	if os.Getenv(productEnv) != "" || len(os.Args) > 1 && os.Args[1] == flakyCommand {
 		main()
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -112,6 +113,67 @@ func TestB114HealthIsToldApartAndStartsNothing(t *testing.T) {
 	)
 }
 
+func TestHealthIsDegradedWhileTheNextCallWouldStartTheServerAnew(t *testing.T) {
+	t.Parallel()
+	f := startMeasured(t, "retry: {max_retries: 0}", toolbox(plainTool("die", flaky.Outcome{Exit: new(3)})))
+	f.open()
+	f.call("1", "die", "{}")
+	f.failure("1", -31004)
+	f.health(http.StatusOK, "degraded")
+	f.call("2", "die", "{}")
+	f.success("2")
+	f.health(http.StatusOK, "healthy")
+}
+
+func TestMetricsComeAsTheScraperAccepts(t *testing.T) {
+	t.Parallel()
+	f := startMeasured(t, "", toolbox(readTool("look")))
+	f.open()
+	f.call("1", "look", "{}")
+	f.success("1")
+	for accept, want := range map[string]string{
+		"": "text/plain", "application/openmetrics-text;version=1.0.0": "application/openmetrics-text",
+		"application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;encoding=delimited": "application/vnd.google.protobuf",
+	} {
+		r, err := http.NewRequest(http.MethodGet, "http://"+f.address+"/metrics", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Accept", accept)
+		answer, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := io.ReadAll(answer.Body)
+		answer.Body.Close()
+		if got := answer.Header.Get("Content-Type"); err != nil || !strings.HasPrefix(got, want) || !strings.Contains(string(text), "mcp_retry_call_duration_seconds") {
+			t.Errorf("%q is answered with %q (%v)", accept, got, err)
+		}
+		if ends := strings.HasSuffix(string(text), "# EOF\n"); ends != strings.Contains(want, "openmetrics") {
+			t.Errorf("%q: the page ends with # EOF: %v", accept, ends)
+		}
+	}
+}
+
+func TestMadeUpToolsCannotFillThePage(t *testing.T) {
+	t.Parallel()
+	f := startMeasured(t, "", toolbox(readTool("look")))
+	f.open()
+	const many = 200
+	for i := range many {
+		id := fmt.Sprint(i + 1)
+		f.call(id, "made_up_"+id, "{}")
+		f.answer(id)
+	}
+	_, text := f.page("/metrics")
+	if n := strings.Count(text, "mcp_retry_calls_total{"); n > 20 {
+		t.Errorf("%d tools are shown", n)
+	}
+	if !strings.Contains(text, `tool="other"`) {
+		t.Errorf("the rest is not counted:\n%s", text)
+	}
+}
+
 func TestWhatHappensToCallsIsCounted(t *testing.T) {
 	t.Parallel()
 	busy := flaky.Outcome{Error: &flaky.Error{Code: -32000, Message: "busy"}}
@@ -196,5 +258,32 @@ func TestB86APortInUseIsAnErrorBeforeAnythingStarts(t *testing.T) {
 	_, stderr, status := fieldProcess(t, nil, "run", "--config", config, "--metrics", "localhost")
 	if status != exitUsage || !strings.Contains(stderr, "127.0.0.1:9464") {
 		t.Errorf("no port: exit status %d, stderr %q", status, stderr)
+	}
+}
+
+func TestASecretThatARuleMakesAScopeOfIsNotShown(t *testing.T) {
+	t.Parallel()
+	const secret = "a-value-that-nobody-may-see"
+	f := startMeasured(t, `env: {API_TOKEN: "`+secret+`"}
+retry: {max_retries: 0}
+circuit_breaker: {failure_threshold: 1, cooldown_seconds: 3600}
+rate_limit: {calls: 9, per: 3600}
+policy: [{breaker_scope: 'args.user', rate_limit_key: 'args.user'}]`,
+		toolbox(plainTool("work", flaky.Outcome{Error: &flaky.Error{Code: -32603, Message: "no"}})))
+	f.open()
+	f.call("1", "work", `{"user":"`+secret+`"}`)
+	f.failure("1", -32603)
+	f.logged("circuit_breaker_state_change")
+	for _, path := range []string{"/metrics", "/debug/state"} {
+		_, text := f.page(path)
+		if strings.Contains(text, secret) || !strings.Contains(text, "[redacted:") {
+			t.Errorf("%s shows\n%s", path, text)
+		}
+	}
+	f.health(http.StatusServiceUnavailable, "open")
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if log := strings.Join(f.words, "\n"); strings.Contains(log, secret) {
+		t.Errorf("the log shows\n%s", log)
 	}
 }

@@ -4,7 +4,9 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/bentabol/mcp-retry/proxy/flaky"
 )
@@ -61,6 +63,104 @@ func TestAChangedConfigIsInForceFromTheNextCallOn(t *testing.T) {
 	if lives := f.readLedger().Lives(); lives != 1 {
 		t.Errorf("the server lived %d times", lives)
 	}
+}
+
+// hangUp sends the product a hang-up.
+func (f *field) hangUp() {
+	f.t.Helper()
+	if err := f.cmd.Process.Signal(syscall.SIGHUP); err != nil {
+		f.t.Skipf("no such signal here: %v", err)
+	}
+}
+
+func TestAHangUpReloadsTheConfig(t *testing.T) {
+	t.Parallel()
+	busy := flaky.Outcome{Error: &flaky.Error{Code: -32000, Message: "busy"}}
+	f := startField(t, "retry: {max_retries: 0}", toolbox(readTool("slow", flaky.Outcome{Sleep: 500}), readTool("work", busy, busy)))
+	f.open()
+	f.call("1", "slow", "{}")
+	f.arrived("slow", 1)
+	f.reconfigure("retry: {max_retrys: 1}")
+	f.hangUp()
+	f.reloaded("error", "max_retries")
+	f.success("1") // nothing was ended
+	f.call("2", "work", "{}")
+	f.failure("2", -32000)
+	f.reconfigure("retry: {max_retries: 1, base_delay: 1ms}")
+	f.hangUp()
+	f.reloaded("info", "in force")
+	f.call("3", "work", "{}")
+	f.success("3")
+	if lives := f.readLedger().Lives(); lives != 1 {
+		t.Errorf("the server lived %d times", lives)
+	}
+	if status := f.close(); status != exitFine {
+		t.Errorf("exit status %d", status)
+	}
+}
+
+func TestAHangUpAfterTheClientHasGoneEnds(t *testing.T) {
+	t.Parallel()
+	f := startField(t, "", toolbox(plainTool("never", flaky.Outcome{Hang: true})))
+	f.open()
+	f.call("1", "never", "{}")
+	f.arrived("never", 1)
+	f.stdin.Close()
+	for deadline := time.Now().Add(fieldPatience); ; time.Sleep(fieldPoll) { // that it knows of it cannot be seen
+		f.hangUp()
+		select {
+		case <-f.exited:
+			f.failure("1", -31010)
+			if status := f.exit(); status != 129 {
+				t.Errorf("exit status %d", status)
+			}
+			return
+		default:
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("it does not end")
+		}
+	}
+}
+
+func TestAConfigThatIsGoneIsToldAndTakenUpWhenItIsBack(t *testing.T) {
+	t.Parallel()
+	busy := flaky.Outcome{Error: &flaky.Error{Code: -32000, Message: "busy"}}
+	f := startField(t, "retry: {max_retries: 0}", toolbox(readTool("work", busy, busy)))
+	f.open()
+	if err := os.Remove(filepath.Join(f.dir, "mcp-retry.yaml")); err != nil {
+		t.Fatal(err)
+	}
+	f.reloaded("warn", "is gone")
+	f.call("1", "work", "{}")
+	f.failure("1", -32000)
+	f.reconfigure("retry: {max_retries: 1, base_delay: 1ms}")
+	f.reloaded("info", "in force")
+	f.call("2", "work", "{}")
+	f.success("2")
+}
+
+func TestAServerBesideTheOnlyOneIsToldToJoinInTheNextSession(t *testing.T) {
+	t.Parallel()
+	f := startField(t, "", toolbox(readTool("look")))
+	f.open()
+	f.put(fieldConfig(filepath.Join(f.dir, "script.json"), "") + "  another: {command: nothing}\n")
+	f.reloaded("warn", `"another"`)
+	f.call("1", "look", "{}")
+	f.success("1")
+	f.reloaded("info", "in force")
+}
+
+func TestTheOnlyServerOfASessionCannotBeRemoved(t *testing.T) {
+	t.Parallel()
+	f := newField(t)
+	config := fieldConfig(f.write("script.json", flaky.Script{Ledger: f.ledger, Tools: []flaky.Tool{readTool("look")}}.String()), "")
+	f.launch([]string{"run", "--log-level", "debug", "--server", "flaky", "--config", f.write("mcp-retry.yaml", config)}, nil, false)
+	f.open()
+	f.put(strings.Replace(config, "flaky:", "renamed:", 1))
+	f.reloaded("error", `no server "flaky"`)
+	f.call("1", "look", "{}")
+	f.success("1")
 }
 
 func TestAServerWithAChangedCommandIsStartedAnewOnceIdle(t *testing.T) {

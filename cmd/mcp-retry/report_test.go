@@ -11,6 +11,7 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
+	"github.com/bentabol/mcp-retry/policy/policytest/junit"
 	"github.com/bentabol/mcp-retry/schema"
 )
 
@@ -159,7 +160,7 @@ func TestJUnitIsWellFormedAndCounts(t *testing.T) {
 			t.Fatalf("%v in\n%s", err, out)
 		}
 	}
-	var report junitReport
+	var report junit.Report
 	if err := xml.Unmarshal(out, &report); err != nil {
 		t.Fatal(err)
 	}
@@ -175,6 +176,21 @@ func TestJUnitIsWellFormedAndCounts(t *testing.T) {
 	}
 	if report.Failures != errors || failures != errors || cases != report.Tests || len(report.Suites) != len(files) {
 		t.Errorf("%d failures for %d errors, %d cases, said to be %d", failures, errors, cases, report.Tests)
+	}
+}
+
+// full takes nothing, as a disk that has no room left.
+type full struct{}
+
+func (full) Write([]byte) (int, error) { return 0, io.ErrShortWrite }
+
+// Silence means that all is well: a report that does not get through must not be one.
+func TestAReportThatCannotBeWrittenIsAnError(t *testing.T) {
+	files := hostileFiles(t)
+	for _, format := range formatNames() {
+		if err := formats[format](full{}, files, reportStyle{failLevel: schema.Error}); err == nil {
+			t.Errorf("%s: no error", format)
+		}
 	}
 }
 

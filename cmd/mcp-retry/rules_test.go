@@ -6,9 +6,11 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/bentabol/mcp-retry/policy"
 	"github.com/bentabol/mcp-retry/schema"
 )
 
@@ -82,6 +84,9 @@ func TestEveryRuleFindsItsExample(t *testing.T) {
 			}
 			if out, findings := validated(t, asFile(e.Good), known, e.Level == schema.Note); len(findings) > 0 {
 				t.Errorf("the good example has findings too:\n%s\n%s", asFile(e.Good), out)
+			}
+			if out, findings := validated(t, asFile(e.Good), known, true); slices.ContainsFunc(findings, func(f schema.Finding) bool { return f.ID != policy.LintRetryUnannotated }) {
+				t.Errorf("the good example is not worth copying:\n%s\n%s", asFile(e.Good), out)
 			}
 			golden(t, filepath.Join("testdata", "rules", e.Code()+".txt"), append([]byte(asFile(e.Bad)+"\n"), out...))
 		})
