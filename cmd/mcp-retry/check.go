@@ -1,14 +1,13 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"iter"
 	"slices"
-	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/bentabol/mcp-retry/schema"
 	"github.com/spf13/cobra"
@@ -17,6 +16,9 @@ import (
 // defaultCheckTimeout is how long a server may take to answer.
 const defaultCheckTimeout = 10 * time.Second
 
+// begun is when this program was started, as nearly as it can tell.
+var begun = time.Now()
+
 func newCheck(u *ui) *cobra.Command {
 	o := checkOptions{timeout: new(defaultCheckTimeout)}
 	cmd := &cobra.Command{
@@ -24,7 +26,10 @@ func newCheck(u *ui) *cobra.Command {
 		Short: "start the servers of a config file and see which answer",
 		Long: `Starts every server of the config file, all at the same time, sends each an
 initialize request, and prints which answered and how fast. No tool is called,
-and no server is started a second time.
+and each server is started once; only one that refuses initialize is started anew
+and asked by server/discover, for it may speak no other revision. One that needs a
+variable that is not set here is started with the env of the client's entry that
+leads to it, or would after mcp-retry install.
 
 Without --config the file is ./mcp-retry.yaml (or .yml, .json, .cue).
 
@@ -44,6 +49,7 @@ be used.`,
 		RunE: func(*cobra.Command, []string) error {
 			ctx, stop := untilSignal()
 			defer stop()
+			keepDescriptors()
 			if o.hook {
 				return u.hook(ctx, func(u *ui) error { return u.check(ctx, o) })
 			}
@@ -84,10 +90,12 @@ func (u *ui) check(ctx context.Context, o checkOptions) error {
 	return u.checkServers(ctx, servers, timeout, o.json)
 }
 
-// candidate is a server to check; fault says why it cannot be started, "" = it can.
+// candidate is a server to check.
 type candidate struct {
 	prepared
-	fault string
+	fault    string // why it cannot be started; "" = it can
+	byClient bool   // the fault is none where a client starts it
+	note     string // what is to be told of how it is started, or ""
 }
 
 // candidates loads the config and prepares the servers of these names, or all of them. A variable that is not set is the fault
@@ -98,20 +106,18 @@ func (u *ui) candidates(config string, names []string) ([]candidate, error) {
 	if err != nil {
 		return nil, err
 	}
-	faults := l.unset()
-	fit := slices.DeleteFunc(slices.Clone(servers), func(s *schema.Server) bool { return faults[s] != nil })
-	ready, err := u.prepare(l, fit...)
-	if err != nil {
-		return nil, err
+	var m machine
+	var wired map[string][]wiredEntry
+	if len(l.unset()) > 0 {
+		if m, err = thisMachine(); err == nil {
+			wired = m.wirings(l)
+		}
 	}
 	found := make([]candidate, len(servers))
 	for i, s := range servers {
-		if faults[s] != nil {
-			found[i] = candidate{prepared{server: s}, strings.Join(faults[s], "; ")}
-			continue
+		if found[i], err = u.candidateFor(l, s, wired[s.Name], m); err != nil {
+			return nil, err
 		}
-		found[i] = candidate{prepared: ready[0]}
-		ready = ready[1:]
 	}
 	return found, nil
 }
@@ -126,7 +132,7 @@ func (u *ui) openServers(config string, names []string) ([]prepared, error) {
 	return u.prepare(l, servers...)
 }
 
-// pickServers loads the config and picks the servers of these names, or all of them.
+// pickServers loads the config and picks the servers of these names, each once, or all of them.
 func (u *ui) pickServers(config string, names []string) (*loaded, []*schema.Server, error) {
 	l, err := u.openConfig(config)
 	if err != nil {
@@ -134,10 +140,14 @@ func (u *ui) pickServers(config string, names []string) (*loaded, []*schema.Serv
 	}
 	servers := l.config.Servers
 	if len(names) > 0 {
-		servers = make([]*schema.Server, len(names))
-		for i, name := range names {
-			if servers[i], err = pickServer(l.config, name); err != nil {
+		servers = nil
+		for _, name := range names {
+			s, err := pickServer(l.config, name)
+			if err != nil {
 				return nil, nil, err
+			}
+			if !slices.Contains(servers, s) {
+				servers = append(servers, s)
 			}
 		}
 	}
@@ -147,33 +157,29 @@ func (u *ui) pickServers(config string, names []string) (*loaded, []*schema.Serv
 	return l, servers, nil
 }
 
-// unset says of each server which variables it needs that are not set.
-func (l *loaded) unset() map[*schema.Server][]string {
-	faults := map[*schema.Server][]string{}
-	for _, f := range l.findings {
-		if owner := ownerOf(l.config, f.Pos); f.ID == unsetVariable && owner != nil {
-			faults[owner] = append(faults[owner], f.Message)
-		}
-	}
-	return faults
-}
-
 // checkServers checks servers at the same time and prints what came of it, in the order of the file.
 func (u *ui) checkServers(ctx context.Context, servers []candidate, timeout time.Duration, asJSON bool) error {
 	width := 0
 	for _, c := range servers {
-		width = max(width, utf8.RuneCountInString(c.server.Name))
+		width = max(width, columns(c.server.Name))
 	}
 	report := checkReport{OK: true}
-	for h := range probeAll(ctx, servers, timeout, asJSON) {
+	var unsaid error
+	// A check is done a second after its timeout: what it took to get here is the servers' loss, as far as that does not matter.
+	deadline := time.Now().Add(timeout - min(time.Since(begun), timeout/4))
+	for h := range probeAll(ctx, servers, limit{timeout, deadline}, asJSON) {
 		report.OK = report.OK && h.Status == statusUp
 		report.Servers = append(report.Servers, h)
 		if !asJSON && ctx.Err() == nil {
-			fmt.Fprintln(u.stdout, h.row(width))
+			_, err := fmt.Fprintln(u.stdout, h.row(width))
+			unsaid = cmp.Or(unsaid, err) // to be told once all servers have ended
 		}
 	}
 	if ctx.Err() != nil {
 		return signalled(ctx)
+	}
+	if unsaid != nil {
+		return unsaid
 	}
 	if asJSON {
 		encoder := json.NewEncoder(u.stdout)
@@ -189,8 +195,17 @@ func (u *ui) checkServers(ctx context.Context, servers []candidate, timeout time
 	return nil
 }
 
+// limit is how long servers may take to answer.
+type limit struct {
+	timeout  time.Duration // as it is told
+	deadline time.Time     // as it is
+}
+
+// fromNow is a limit that begins now.
+func fromNow(timeout time.Duration) limit { return limit{timeout, time.Now().Add(timeout)} }
+
 // probeAll starts all servers at the same time and yields what came of it, in their order.
-func probeAll(ctx context.Context, servers []candidate, timeout time.Duration, inDetail bool) iter.Seq[health] {
+func probeAll(ctx context.Context, servers []candidate, l limit, inDetail bool) iter.Seq[health] {
 	healths := make([]chan health, len(servers))
 	for i, c := range servers {
 		healths[i] = make(chan health, 1)
@@ -198,9 +213,7 @@ func probeAll(ctx context.Context, servers []candidate, timeout time.Duration, i
 			healths[i] <- health{Name: c.server.Name, Status: statusDown, Detail: oneLine(c.fault)}
 			continue
 		}
-		probed := make(chan health, 1)
-		go func() { probed <- probe(ctx, c.prepared, timeout, inDetail) }()
-		go func() { healths[i] <- inTime(c.server.Name, probed, timeout) }()
+		go func() { healths[i] <- c.probe(ctx, l, inDetail) }()
 	}
 	return func(yield func(health) bool) {
 		for _, h := range healths {
@@ -211,17 +224,13 @@ func probeAll(ctx context.Context, servers []candidate, timeout time.Duration, i
 	}
 }
 
-// inTime is what came of a probe, which may take a little longer than its time, and no more: a check has an end, whatever
-// holds a probe up.
-func inTime(name string, probed <-chan health, timeout time.Duration) health {
-	late := time.NewTimer(timeout + probeGrace)
-	defer late.Stop()
-	select {
-	case h := <-probed:
-		return h
-	case <-late.C:
-		return health{Name: name, Status: statusDown, Detail: noResponse(timeout).Error()}
+// probe is [probe] of a server that can be started.
+func (c candidate) probe(ctx context.Context, l limit, inDetail bool) health {
+	h := probe(ctx, c.prepared, l, inDetail)
+	if c.note != "" {
+		h.Detail += "; " + c.note
 	}
+	return h
 }
 
 // checkReport is what check --json prints.
@@ -230,7 +239,8 @@ type checkReport struct {
 	Servers []health `json:"servers"`
 }
 
-// row is the line of the table about a server.
+// row is the line of the table about a server. Only the names are aligned: people look for a name, and programs that were made
+// for such lines split them at single blanks.
 func (h health) row(width int) string {
 	latency := "-"
 	if h.LatencyMS != nil {
@@ -240,5 +250,5 @@ func (h health) row(width int) string {
 	if h.Status == statusDown {
 		mark = "DOWN"
 	}
-	return fmt.Sprintf("[%s] %-*s  %-9s %s", mark, width, h.Name, latency, h.Detail)
+	return fmt.Sprintf("[%s] %s %s %s", mark, padded(h.Name, width), latency, h.Detail)
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -10,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/tailscale/hujson"
 )
@@ -21,11 +23,13 @@ type clientConfig struct {
 	text    []byte // as it was read
 	root    hujson.Value
 	entries []*clientEntry
+	twice   []string // what stands more than once in it, in words
 }
 
 // clientEntry is one server in a client's file.
 type clientEntry struct {
 	name    string
+	client  string   // one of knownClients, or "" if that is not known
 	keys    []string // the way from the root of the file to the entry
 	project string   // the directory of the project that it belongs to, or ""
 	value   *hujson.Value
@@ -136,16 +140,45 @@ func (c *clientConfig) collect(object *hujson.Object, at []string, project strin
 		for i := range servers.Members {
 			m := &servers.Members[i]
 			name := nameOf(m)
-			if memberOf(servers, name) != m {
-				continue // a later one of the same name counts
-			}
-			e := &clientEntry{name: name, project: project, value: &m.Value}
+			e := &clientEntry{name: name, client: cmp.Or(c.client, clientOfFile(c.path)), project: project, value: &m.Value}
 			e.keys = append(slices.Clone(at), member, name)
+			if !utf8.Valid(m.Name.Pack()) || !utf8.Valid(m.Value.Pack()) {
+				e.fault = "holds bytes that are no UTF-8"
+				c.entries = append(c.entries, e)
+				continue
+			}
+			if memberOf(servers, name) != m {
+				c.twice = append(c.twice, fmt.Sprintf("%q stands more than once in %s: the last counts", name, e.where(c.clientFile)))
+				continue
+			}
 			e.fault = e.read()
 			c.entries = append(c.entries, e)
+			if what := repeated(m.Value.Value); what != "" {
+				c.twice = append(c.twice, fmt.Sprintf("%q in %s has more than one %q: the last counts", name, e.where(c.clientFile), what))
+			}
 		}
 	}
 }
+
+// repeated is a member that an entry, or its env, has more than once, or "".
+func repeated(entry hujson.ValueTrimmed) string {
+	object, ok := entry.(*hujson.Object)
+	if !ok {
+		return ""
+	}
+	for i := range object.Members {
+		if name := nameOf(&object.Members[i]); memberOf(object, name) != &object.Members[i] {
+			return name
+		}
+	}
+	if m := memberOf(object, "env"); m != nil {
+		return repeated(m.Value.Value)
+	}
+	return ""
+}
+
+// expands reports whether the client puts values into texts such as ${HOME}. One that is not known is taken to do so.
+func (e *clientEntry) expands() bool { return e.client != claudeDesktop }
 
 // read takes in how the server is started, and says why it cannot be.
 func (e *clientEntry) read() (fault string) {

@@ -9,8 +9,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-
-	"github.com/bentabol/mcp-retry/schema"
 )
 
 // launch is how a server of a client is started, in the spelling of a config of ours: ${VAR} for what comes from the
@@ -50,7 +48,12 @@ func (e *clientEntry) launch(m machine) launch {
 	}
 	t.out.command = t.text(e.command)
 	flag := ""
-	for _, word := range e.args {
+	for i, word := range e.args {
+		if flag == "-p" && e.isPassword(i) && !t.filledIn(word) {
+			t.out.args = append(t.out.args, t.secret("password", word))
+			flag = ""
+			continue
+		}
 		t.out.args = append(t.out.args, t.argument(flag, word))
 		if flag = ""; strings.HasPrefix(word, "-") && !strings.Contains(word, "=") {
 			flag = word
@@ -101,10 +104,10 @@ func (t *translator) variable(v envVar) string {
 	switch {
 	case !variableName.MatchString(v.name):
 		return t.text(v.value)
-	case editorOnly(v.value, t.entry.project):
+	case t.entry.expands() && editorOnly(v.value, t.entry.project):
 		t.out.needs[v.name] = givenByClient
 		return own
-	case !strings.Contains(v.value, "${") && looksSecret(v.name, v.value):
+	case !t.filledIn(v.value) && looksSecret(v.name, v.value):
 		t.out.needs[v.name] = secretInEnv
 		return own
 	}
@@ -115,7 +118,7 @@ func (t *translator) variable(v envVar) string {
 func (t *translator) argument(flag, word string) string {
 	name, value, joined := strings.Cut(word, "=")
 	switch {
-	case strings.Contains(word, "${"):
+	case t.filledIn(word):
 	case joined && strings.HasPrefix(name, "-") && looksSecret(name, value):
 		return name + "=" + t.hidden(name, value)
 	case joined && variableName.MatchString(name) && !strings.Contains(value, ";") && looksSecret(name, value): // as in: docker run -e NAME=VALUE
@@ -128,11 +131,14 @@ func (t *translator) argument(flag, word string) string {
 	return t.text(word)
 }
 
-// hidden is a secret argument without the secret. The name of a header stays, for it says what to set the variable to.
+// hidden is a secret argument without the secret. The name of a header or a variable stays, for it says what to set ours to.
 func (t *translator) hidden(flag, word string) string {
+	name, value, assigned := strings.Cut(word, "=")
 	switch header := headerLine.FindStringSubmatch(word); {
 	case header != nil && secretName.MatchString(header[2]):
 		return header[1] + t.secret(header[2], header[3])
+	case assigned && variableName.MatchString(name) && !strings.Contains(value, ";") && looksSecret(name, value):
+		return name + "=" + t.secret(name, value)
 	case flag != "":
 		return t.secret(flag, word)
 	case strings.Contains(word, "://"):
@@ -195,8 +201,32 @@ var (
 	ourVariable  = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*(:-.*)?$`)
 )
 
-// text is a text with what clients put in replaced by what we do.
+// filledIn reports whether the client, or else nobody, was to put a value into a text: that is no secret.
+func (t *translator) filledIn(s string) bool {
+	return strings.Contains(s, "${") && (t.entry.expands() || leftOver.MatchString(s))
+}
+
+// unexpanded are what looks as if the client were to put a value in its place, and it does not.
+func (e *clientEntry) unexpanded() (words []string) {
+	if e.expands() {
+		return nil
+	}
+	for _, v := range e.env {
+		words = append(words, placeholders.FindAllString(v.value, -1)...)
+	}
+	for _, word := range slices.Concat([]string{e.command, e.cwd}, e.args) {
+		words = append(words, placeholders.FindAllString(word, -1)...)
+	}
+	words = slices.DeleteFunc(words, func(s string) bool { return !leftOver.MatchString(s) })
+	slices.Sort(words)
+	return slices.Compact(words)
+}
+
+// text is a text with what the client puts in replaced by what we do.
 func (t *translator) text(s string) string {
+	if !t.entry.expands() {
+		return strings.ReplaceAll(s, "${", "$${")
+	}
 	if !strings.Contains(s, "${") {
 		return s
 	}
@@ -272,50 +302,6 @@ var (
 	notInNames = regexp.MustCompile(`[^A-Za-z0-9]+`)
 	wordBorder = regexp.MustCompile(`([a-z0-9])([A-Z])`)
 )
-
-// secretName knows names of what should not be read by everybody.
-var secretName = regexp.MustCompile(`(?i)(token|secret|passw|passphrase|pwd$|api[-_]?key|access[-_]?key|private[-_]?key|credential|bearer|authorization|cookie|(^|[-_])(key|pat|auth|dsn)$|connection[-_]?string|(^|[-_])database[-_]url$)`)
-
-// looksSecret reports whether a value is one that a config should not hold in clear: for the name that it has, for its shape, or
-// for looking random. It errs on the careful side: a variable too many costs little.
-func looksSecret(name, value string) bool {
-	switch {
-	case strings.TrimSpace(value) == "":
-		return false
-	case secretName.MatchString(name):
-		return !dullValue.MatchString(value)
-	}
-	if header := headerLine.FindStringSubmatch(value); header != nil && secretName.MatchString(header[2]) && !dullValue.MatchString(header[3]) {
-		return true
-	}
-	if secretInside.MatchString(value) {
-		return true
-	}
-	masked := (*schema.Config)(nil).Mask([]byte(value)) // replaces what has the shape of a well-known credential
-	return string(masked) != value || randomValue.MatchString(value) && mixed(value)
-}
-
-var (
-	// A switch, a number or a file, whatever its name.
-	dullValue = regexp.MustCompile(`^(?i:true|false|yes|no|on|off|none|null|[0-9]{1,5}|(/|\./|~/|[A-Z]:\\).*)$`)
-	// A header of HTTP, as flags take it.
-	headerLine = regexp.MustCompile(`^(([A-Za-z][A-Za-z0-9_-]*):\s*)(\S.*)$`)
-	// What one of a bearer has in front of it, and the part of a connection string, or of a query, that is secret.
-	secretInside = regexp.MustCompile(`(?i)\b(bearer|basic)\s+[A-Za-z0-9._~+/=-]{6,}|(^|[;,&?\s])(password|passwd|pwd|accountkey|sharedaccesskey|access_token|token|secret|api[-_]?key|apikey)\s*=\s*[^;&\s]`)
-	// What generated secrets are made of; neither a path nor a package nor a host.
-	randomValue = regexp.MustCompile(`^[A-Za-z0-9+_=-]{24,}$`)
-)
-
-// mixed reports whether a text has both letters and more than a few digits, as a generated one does.
-func mixed(s string) bool {
-	digits := 0
-	for _, c := range s {
-		if c >= '0' && c <= '9' {
-			digits++
-		}
-	}
-	return digits >= 4 && digits < len(s)
-}
 
 // standIn is an environment in which a variable that is not set stands for itself.
 func standIn(env func(string) (string, bool)) func(string) (string, bool) {

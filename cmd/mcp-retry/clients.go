@@ -140,3 +140,18 @@ func clientNamed(word string) string {
 	}
 	return ""
 }
+
+// clientOfFile is the client whose file has such a path, or "".
+func clientOfFile(path string) string {
+	switch dir, name := filepath.Split(path); {
+	case name == "claude_desktop_config.json":
+		return claudeDesktop
+	case name == ".mcp.json" || name == ".claude.json":
+		return claudeCode
+	case name == "mcp.json" && filepath.Base(dir) == ".cursor":
+		return cursorClient
+	case name == "mcp.json" && (filepath.Base(dir) == ".vscode" || filepath.Base(dir) == "User"):
+		return vsCode
+	}
+	return ""
+}

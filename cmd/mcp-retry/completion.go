@@ -1,6 +1,7 @@
 package main
 
 import (
+	"io"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -30,7 +31,7 @@ flags, and the names of servers, which it reads from the config.`,
 			root := cmd.Root()
 			switch args[0] {
 			case "bash":
-				return root.GenBashCompletionV2(u.stdout, true)
+				return bashCompletion(u.stdout, root)
 			case "fish":
 				return root.GenFishCompletion(u.stdout, true)
 			case "powershell":
@@ -42,6 +43,53 @@ flags, and the names of servers, which it reads from the config.`,
 		},
 	}
 }
+
+// bashCompletion writes the script of bash. That of cobra calls functions of the bash-completion package, which many do not have:
+// with them, completion would end in "command not found".
+func bashCompletion(w io.Writer, root *cobra.Command) error {
+	var script strings.Builder
+	if err := root.GenBashCompletionV2(&script, true); err != nil {
+		return err
+	}
+	_, err := io.WriteString(w, strings.ReplaceAll(script.String(), "_filedir", "__mcp-retry_filedir")+bashFunctions)
+	return err
+}
+
+// bashFunctions are what stands for those of bash-completion where that is not installed. The first takes the place of one in
+// cobra's script.
+const bashFunctions = `
+# The words of the line, put together again where bash has split them at = and the like.
+__mcp-retry_init_completion()
+{
+    local i word rest=${COMP_LINE}
+    COMPREPLY=()
+    words=()
+    for ((i = 0; i < ${#COMP_WORDS[@]}; i++)); do
+        word=${COMP_WORDS[i]}
+        if [[ ${i} -gt 0 && ${rest} != [[:blank:]]* ]]; then
+            words[${#words[@]}-1]+=${word}
+        else
+            words+=("${word}")
+        fi
+        rest=${rest#*"${word}"}
+        if [[ ${i} -eq ${COMP_CWORD} ]]; then
+            cword=$((${#words[@]} - 1))
+        fi
+    done
+    cur=${words[cword]}
+    prev=${words[cword > 0 ? cword - 1 : 0]}
+}
+
+# Files, of certain kinds if that can be had.
+__mcp-retry_filedir()
+{
+    if declare -F _filedir >/dev/null; then
+        _filedir "$@"
+    else
+        compopt -o default
+    fi
+}
+`
 
 // completeFlags has the values of flags completed, of all commands that have such a flag.
 func completeFlags(root *cobra.Command) {

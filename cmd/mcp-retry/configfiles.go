@@ -53,6 +53,9 @@ func configsIn(dir string) ([]string, error) {
 		case d.IsDir() && path != dir && slices.Contains([]string{".git", ".hg", ".svn", "node_modules"}, d.Name()):
 			return fs.SkipDir
 		case !d.IsDir() && isConfigName(d.Name()):
+			if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
+				return nil // to read a pipe would wait for ever
+			}
 			found = append(found, path)
 		}
 		return nil

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"os"
-
 	"github.com/bentabol/mcp-retry/schema"
 	"github.com/spf13/cobra"
 )
@@ -46,7 +44,7 @@ Without FILE or --config the file is ./mcp-shield.yaml.`,
 }
 
 func (u *ui) convert(path string) error {
-	text, err := os.ReadFile(path)
+	text, err := schema.ReadFile(path)
 	if err != nil {
 		return cannotRead(path, err)
 	}

@@ -3,9 +3,11 @@ package main
 import (
 	"context"
 	_ "embed"
+	"errors"
 	"fmt"
 	"os"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/bentabol/mcp-retry/policy"
@@ -39,6 +41,9 @@ network, no config, no other program.`,
 			if _, err := u.demo(ctx); err != nil {
 				if ctx.Err() != nil {
 					return signalled(ctx)
+				}
+				if errors.Is(err, syscall.EPIPE) {
+					return &failure{status: 128 + int(syscall.SIGPIPE)} // whoever read it has seen enough
 				}
 				return fmt.Errorf("running the demo: %w", err)
 			}
@@ -79,11 +84,13 @@ func (u *ui) demo(ctx context.Context) ([]playedScene, error) {
 				return nil, facts.err
 			}
 		}
-		screen.scene(p)
+		if screen.scene(p); screen.err != nil {
+			return nil, screen.err
+		}
 		played = append(played, p)
 	}
 	screen.foot(time.Since(began))
-	return played, nil
+	return played, screen.err
 }
 
 // demoServer is the entry of the demo's config, with ourselves as its command.

@@ -21,6 +21,7 @@ const columnWidth = 42
 type screen struct {
 	out   io.Writer
 	color bool
+	err   error // of the first write that failed
 }
 
 // Colours and their codes.
@@ -41,7 +42,9 @@ func (s *screen) paint(code, text string) string {
 }
 
 func (s *screen) line(format string, args ...any) {
-	fmt.Fprintf(s.out, format+"\n", args...)
+	if s.err == nil {
+		_, s.err = fmt.Fprintf(s.out, format+"\n", args...)
+	}
 }
 
 func (s *screen) head() {

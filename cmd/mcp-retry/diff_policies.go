@@ -16,11 +16,13 @@ func newDiff(u *ui) *cobra.Command {
 		Use:   "diff OLD NEW --tools FILE [--format FORMAT]",
 		Short: "say which tools two config files treat differently",
 		Long: `Asks both configs what they decide about a call of each tool, before it and
-after each kind of end of an attempt, and prints which decisions differ, and
-which settings of a server: for the comment of a pull request. Nothing is
-started; the tools come from a file that mcp-retry snapshot wrote. Arguments
-are made up from the tools' schemas, so a rule for certain arguments may go
-unnoticed. How a server is started is not compared.
+after each kind of end of its first attempt, and prints which decisions differ,
+and which settings of a server: for the comment of a pull request. Nothing is
+started; the tools come from a file that mcp-retry snapshot wrote. Errors come
+with the codes, texts and data that the rules name. Arguments are made up from
+the tools' schemas, so a rule for certain arguments may go unnoticed, as may one
+for later attempts or for certain results. That a value of env is another is
+said, and not what it is.
 
 Exit status: 0 whether there is a difference or not, 2 if a file cannot be used.`,
 		Example: `  mcp-retry snapshot -o tools.json
@@ -88,7 +90,7 @@ func diffJSON(w io.Writer, d *policytest.Difference) error {
 
 // diffSummary says in a line what the difference amounts to.
 func diffSummary(d *policytest.Difference) string {
-	if len(d.Tools)+len(d.Servers) == 0 && len(d.Added)+len(d.Removed) == 0 {
+	if len(d.Tools)+len(d.Servers)+len(d.Settings) == 0 && len(d.Added)+len(d.Removed) == 0 {
 		return fmt.Sprintf("no difference for %s", counted(d.Same, "tool"))
 	}
 	text := fmt.Sprintf("%s treated differently, %d as before", counted(len(d.Tools), "tool"), d.Same)
@@ -115,6 +117,13 @@ func decidedBy(value, rule string) string {
 	return value + " (" + rule + ")"
 }
 
+func orNothing(value string) string {
+	if value == "" {
+		return "nothing"
+	}
+	return value
+}
+
 // momentOf says when a change shows.
 func momentOf(c *policytest.Change) string {
 	if len(c.After) == 0 {
@@ -125,10 +134,13 @@ func momentOf(c *policytest.Change) string {
 
 func diffText(w io.Writer, d *policytest.Difference) error {
 	var out strings.Builder
+	for _, c := range d.Settings {
+		fmt.Fprintf(&out, "%-20s %s → %s\n", c.Setting, orNothing(c.Old), orNothing(c.New))
+	}
 	for _, s := range d.Servers {
 		fmt.Fprintf(&out, "%s\n", s.Server)
 		for _, c := range s.Settings {
-			fmt.Fprintf(&out, "  %-18s %s → %s\n", c.Setting, c.Old, c.New)
+			fmt.Fprintf(&out, "  %-18s %s → %s\n", c.Setting, orNothing(c.Old), orNothing(c.New))
 		}
 	}
 	for _, t := range d.Tools {
@@ -152,16 +164,19 @@ func diffMarkdown(w io.Writer, d *policytest.Difference) error {
 	for _, t := range d.Tools {
 		for i := range t.Changes {
 			c := &t.Changes[i]
-			fmt.Fprintf(&out, "| %s | %s | %s | %s | %s |\n", code(t.Server+": "+t.Tool), code(string(c.Decision)), momentOf(c),
+			fmt.Fprintf(&out, "| %s | %s | %s | %s | %s |\n", code(t.Server+": "+t.Tool), code(string(c.Decision)), plain(momentOf(c)),
 				code(decidedBy(c.Old, c.OldRule)), code(decidedBy(c.New, c.NewRule)))
 		}
 	}
-	if len(d.Servers) > 0 {
+	if len(d.Servers)+len(d.Settings) > 0 {
 		out.WriteString("\n| server | setting | old | new |\n|---|---|---|---|\n")
+	}
+	for _, c := range d.Settings {
+		fmt.Fprintf(&out, "| all | %s | %s | %s |\n", code(c.Setting), code(orNothing(c.Old)), code(orNothing(c.New)))
 	}
 	for _, s := range d.Servers {
 		for _, c := range s.Settings {
-			fmt.Fprintf(&out, "| %s | %s | %s | %s |\n", code(s.Server), code(c.Setting), code(c.Old), code(c.New))
+			fmt.Fprintf(&out, "| %s | %s | %s | %s |\n", code(s.Server), code(c.Setting), code(orNothing(c.Old)), code(orNothing(c.New)))
 		}
 	}
 	_, err := io.WriteString(w, out.String())
@@ -172,3 +187,8 @@ func diffMarkdown(w io.Writer, d *policytest.Difference) error {
 func code(s string) string {
 	return "`" + strings.NewReplacer("`", "'", "|", `\|`, "\n", " ").Replace(s) + "`"
 }
+
+// plain is text in a cell of a table in Markdown that is none of its marks.
+func plain(s string) string { return plainCell.Replace(s) }
+
+var plainCell = strings.NewReplacer(`\`, `\\`, "|", `\|`, "`", "\\`", "*", `\*`, "_", `\_`, "[", `\[`, "<", "&lt;", "&", "&amp;", "@", "&#64;", "\n", " ")

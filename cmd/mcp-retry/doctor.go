@@ -3,10 +3,12 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 
@@ -68,14 +70,7 @@ type doctor struct {
 	machine machine
 	failed  bool
 
-	config *loaded                 // nil = there is none that could be used
-	wired  map[string][]wiredEntry // entries of clients that lead to a server of the config, by its name
-}
-
-// wiredEntry is an entry of a client that leads to us.
-type wiredEntry struct {
-	file  clientFile
-	entry *clientEntry
+	config *loaded // nil = there is none that could be used
 }
 
 // verdict is what a line of the page begins with.
@@ -200,47 +195,33 @@ func (d *doctor) servers(ctx context.Context, timeout time.Duration) {
 		return
 	}
 	var candidates []candidate
-	faults := d.config.unset()
+	wired := d.machine.wirings(d.config)
 	for _, s := range d.config.config.Servers {
-		c := candidate{prepared: prepared{server: s}, fault: strings.Join(faults[s], "; ")}
-		if c.fault == "" {
-			ready, err := d.ui.prepare(&loaded{config: d.config.config}, s)
-			if err != nil {
-				c.fault = "its policy does not compile"
-			} else {
-				c.prepared = ready[0]
-			}
+		quiet := &ui{stderr: io.Discard} // what is wrong with the config has been told
+		c, err := quiet.candidateFor(d.config, s, wired[s.Name], d.machine)
+		if err != nil {
+			c = candidate{prepared: prepared{server: s}, fault: "its policy does not compile"}
 		}
 		candidates = append(candidates, c)
 	}
 	if len(candidates) == 0 {
 		d.line(neutral, "the config has none")
 	}
-	for h := range probeAll(ctx, candidates, timeout, false) {
-		s := d.config.config.Server(h.Name)
+	for h := range probeAll(ctx, candidates, fromNow(timeout), false) {
+		c := candidates[slices.IndexFunc(candidates, func(c candidate) bool { return c.server.Name == h.Name })]
 		switch {
 		case ctx.Err() != nil:
 			return
 		case h.Status == statusUp && h.noise != "":
 			d.line(unwise, "%s: %s", h.Name, h.Detail)
+		case h.Status == statusUp && c.note != "":
+			d.line(fine, "%s: up after %.1fms, with %s", h.Name, *h.LatencyMS, c.note)
 		case h.Status == statusUp:
 			d.line(fine, "%s: up after %.1fms", h.Name, *h.LatencyMS)
-		case faults[s] != nil && d.setByClients(s):
-			d.line(neutral, "%s: not started, for its variables are set by its clients alone", h.Name)
+		case c.byClient:
+			d.line(neutral, "%s: not started: %s", h.Name, h.Detail)
 		default:
 			d.line(broken, "%s: %s", h.Name, h.Detail)
 		}
 	}
-}
-
-// setByClients reports whether every client that leads to a server sets all variables that we miss for it.
-func (d *doctor) setByClients(s *schema.Server) bool {
-	for _, w := range d.wired[s.Name] {
-		_, findings := schema.Load(d.config.config.File, d.config.text, w.entry.lookup(lookupEnv))
-		l := &loaded{config: d.config.config, findings: findings}
-		if l.unset()[s] != nil {
-			return false
-		}
-	}
-	return len(d.wired[s.Name]) > 0
 }

@@ -41,7 +41,9 @@ With --tool, nothing is printed but what policy decides about a call of it: for
 each decision its value and the rule that decided, with the conditions of the
 rules that were asked and the values of their parts; then what the call comes
 to, with the wait before each attempt. The engine is that of run, and nothing is
-started. Without --tools the tool counts as one without annotations.`
+started. A tool that --tools does not list, or without --tools any, is treated as
+run and test treat one that the server has not listed (yet): as unsafe once it
+was sent and nobody knows whether it was executed, as unannotated in all else.`
 	cmd.Example += `
   mcp-retry explain --tool create_issue --args '{"title": "x"}' --error timeout
   mcp-retry explain --tool search --error -32000:busy --attempt 2 --json`
@@ -61,12 +63,13 @@ started. Without --tools the tool counts as one without annotations.`
 		}
 		config, _ := flags.GetString("config") // explain has the flag
 		server, _ := flags.GetString("server")
-		return u.explainCall(config, server, &q)
+		return u.explainCall(config, server, &q, flags.Changed("attempt"))
 	}
 	return cmd
 }
 
-func (u *ui) explainCall(config, server string, q *callQuestion) error {
+// explainCall answers the question; counts says whether --attempt was given.
+func (u *ui) explainCall(config, server string, q *callQuestion, counts bool) error {
 	question := policytest.Question{Call: schema.TestCall{Tool: q.tool}}
 	for _, part := range []struct {
 		flag, text string
@@ -80,6 +83,9 @@ func (u *ui) explainCall(config, server string, q *callQuestion) error {
 		default:
 			*part.to = json.RawMessage(part.text)
 		}
+	}
+	if q.failure == "" && counts {
+		return usagef("--attempt is about what --error says").hint("say what the attempts come to, as in --error timeout --attempt %d", q.attempt)
 	}
 	if q.failure != "" {
 		failing, err := answerOf(q.failure)
@@ -169,5 +175,9 @@ func toolsOf(file, server string) (json.RawMessage, error) {
 // readSnapshot reads what mcp-retry snapshot wrote.
 func readSnapshot(file string) (*snapshot, error) {
 	v := validation{tools: file}
-	return v.snapshot()
+	s, err := v.snapshot()
+	if err == nil && s.only != nil {
+		return nil, usagef("%q does not say which server has its tools", file).hint("mcp-retry snapshot -o %s writes a file that does", file)
+	}
+	return s, err
 }

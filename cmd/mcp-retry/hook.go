@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"slices"
+	"strconv"
+	"strings"
 	"sync"
 	"time"
 )
@@ -21,7 +23,9 @@ const mostHookText = 8 << 10
 // isHook reports whether a command line is that of a hook.
 func isHook(args []string) bool {
 	return len(args) > 1 && args[0] == "check" && slices.ContainsFunc(args[1:], func(word string) bool {
-		return word == "--hook" || word == "--hook=true"
+		value, stated := strings.CutPrefix(word, "--hook=")
+		on, err := strconv.ParseBool(value)
+		return word == "--hook" || stated && err == nil && on
 	})
 }
 

@@ -32,8 +32,9 @@ says which variables that are. Servers over HTTP are named and left out.
 
 An existing file is not overwritten without --force.
 
-Exit status: 0 if the config was written, 1 if there is no server, 2 if a file
-cannot be read or the config exists.`,
+Exit status: 0 if the config was written, even if a file that could not be read
+was passed over, 1 if there is no server, 2 if no file can be read or the config
+exists.`,
 		Example: `  mcp-retry init
   mcp-retry init --dry-run
   mcp-retry init --config ~/mcp-retry.yaml --client cursor
@@ -93,7 +94,7 @@ type gathering struct {
 
 // collectServers finds the servers of a file, or of all files of these clients. What is left out is said on stderr.
 func (u *ui) collectServers(m machine, from string, clients []string) (*gathering, error) {
-	configs, err := u.readClients(m, from, clients)
+	configs, _, err := u.readClients(m, from, clients)
 	if err != nil {
 		return nil, err
 	}
@@ -112,6 +113,9 @@ func (u *ui) collectServers(m machine, from string, clients []string) (*gatherin
 				u.warnf("%q in %s is behind mcp-retry already: left out", e.name, e.where(c.clientFile))
 				left++
 			default:
+				if words := e.unexpanded(); len(words) > 0 {
+					u.warnf("%q in %s holds %s, which %s does not replace: the server goes on getting it as it is", e.name, e.where(c.clientFile), quoted(words), e.client)
+				}
 				g.add(e, c.clientFile, e.launch(m))
 			}
 		}
@@ -137,23 +141,26 @@ func orAll(clients []string) []string {
 }
 
 // readClients reads the file from, or all files of these clients that there are. Of those, one that cannot be read is named
-// and passed over, unless there is no other.
-func (u *ui) readClients(m machine, from string, clients []string) ([]*clientConfig, error) {
+// and passed over, unless there is no other; all is false then.
+func (u *ui) readClients(m machine, from string, clients []string) (found []*clientConfig, all bool, err error) {
 	if from != "" {
 		path, err := filepath.Abs(from)
 		if err != nil {
-			return nil, usagef("cannot read %q: %v", from, err)
+			return nil, false, usagef("cannot read %q: %v", from, err)
 		}
 		c, err := readClientConfig(clientFile{path: path, project: projectOf(path)})
 		if err != nil {
-			return nil, usagef("%v", strings.Replace(err.Error(), fmt.Sprintf("%q", path), fmt.Sprintf("%q", from), 1)).
+			return nil, false, usagef("%v", strings.Replace(err.Error(), fmt.Sprintf("%q", path), fmt.Sprintf("%q", from), 1)).
 				hint("--from names a JSON file in which a client keeps its servers")
 		}
-		return []*clientConfig{c}, nil
+		for _, what := range c.twice {
+			u.warnf("%s", what)
+		}
+		return []*clientConfig{c}, true, nil
 	}
 	files, err := ofClients(m.clientFiles(), clients)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	var configs []*clientConfig
 	var broken []error
@@ -161,17 +168,20 @@ func (u *ui) readClients(m machine, from string, clients []string) ([]*clientCon
 		switch c, err := readClientConfig(f); {
 		case err == nil:
 			configs = append(configs, c)
+			for _, what := range c.twice {
+				u.warnf("%s", what)
+			}
 		case !errors.Is(err, fs.ErrNotExist):
 			broken = append(broken, err)
 		}
 	}
 	if len(configs) == 0 && len(broken) > 0 {
-		return nil, usagef("%v", errors.Join(broken...)).hint("correct it, or name another file")
+		return nil, false, usagef("%v", errors.Join(broken...)).hint("correct it, or name another file")
 	}
 	for _, err := range broken {
 		u.warnf("%v: passed over", err)
 	}
-	return configs, nil
+	return configs, len(broken) == 0, nil
 }
 
 // projectOf is the project that a file belongs to by its place, or "".

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"os/exec"
@@ -21,9 +22,10 @@ func newInstall(u *ui) *cobra.Command {
 		Short: "point the MCP clients here at mcp-retry",
 		Long: `Changes the files of your MCP clients so that they start mcp-retry in place of
 each server that the config holds. Only command and args of an entry are
-replaced: its env, its comments and everything else in the file stay as they
-are, byte for byte. Before the first change a file is copied to
-FILE.mcp-retry-backup, which mcp-retry uninstall reads.
+replaced, and "type": "stdio" is added where Claude Code and VS Code miss it: its
+env, its comments and everything else in the file stay as they are, byte for
+byte. Before the first change a file is copied to FILE.mcp-retry-backup, which
+mcp-retry uninstall reads.
 
 An entry goes to the server of the config that is started in the same way, with
 the same variables and in the same directory. Where the config has one of its
@@ -119,14 +121,25 @@ func oneFile(a, b string) bool {
 
 // keep backs a file up.
 func (in *installer) keep(c *clientConfig) (note string, undo func(), err error) {
-	before := backups(c.path)
-	backup, err := backUp(c.path, c.text)
+	backup, made, err := backUp(c.path, c.text)
 	undo = func() {
-		if !slices.Contains(before, backup) {
+		if made && !pointedAtUs(c) {
 			os.Remove(backup)
 		}
 	}
 	return " (before: " + backup + ")", undo, err
+}
+
+// pointedAtUs reports whether somebody else has made an install in a file meanwhile, whose backup is the one that was made here.
+func pointedAtUs(c *clientConfig) bool {
+	now, err := readClientConfig(c.clientFile)
+	if err != nil {
+		return true // for all we know
+	}
+	return !bytes.Equal(now.text, c.text) && slices.ContainsFunc(now.entries, func(e *clientEntry) bool {
+		_, _, ok := e.wiring()
+		return ok
+	})
 }
 
 // plan points an entry at its server.
@@ -146,7 +159,16 @@ func (in *installer) plan(c *clientConfig, e *clientEntry) (change *rewiring, le
 		return nil, leaving{reason: why, wrong: true}
 	}
 	args := []string{"run", "--config", in.config, "--server", server.Name}
-	return &rewiring{command: in.program, args: args}, leaving{}
+	return &rewiring{command: in.program, args: args, kind: statedKind(e.client)}, leaving{}
+}
+
+// statedKind is the type that an entry of a client must state, or "". Claude Code and VS Code ask for it; the others know what
+// a command means.
+func statedKind(client string) string {
+	if client == claudeCode || client == vsCode {
+		return "stdio"
+	}
+	return ""
 }
 
 // unset are the variables that the server needs and the client would not have.
@@ -154,7 +176,7 @@ func (in *installer) unset(server *schema.Server, e *clientEntry) (names []strin
 	config, findings := schema.Load(in.config, in.text, e.lookup(lookupEnv))
 	for _, f := range findings {
 		if owner := ownerOf(config, f.Pos); f.ID == unsetVariable && owner != nil && owner.Name == server.Name {
-			names = append(names, strings.TrimSuffix(strings.TrimPrefix(f.Message, "the environment variable "), " is not set"))
+			names = append(names, unsetName(f))
 		}
 	}
 	slices.Sort(names)

@@ -14,9 +14,7 @@ func (l *loaded) lint(file string, tools *snapshot, notes bool) schema.Findings 
 	if l.config != nil {
 		var all schema.Findings
 		for _, server := range l.config.Servers {
-			compiled, findings := policy.Compile(server)
-			all = append(all, findings...)
-			all = append(all, policy.Lint(server, compiled, tools.of(server.Name))...)
+			all = append(all, policy.Check(server, tools.of(server.Name))...)
 		}
 		l.add(all)
 	}

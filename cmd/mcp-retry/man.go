@@ -4,20 +4,21 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 
 	"github.com/spf13/cobra"
 )
 
-// newMan is for those who package mcp-retry. The pages are written here and not by cobra's own generator, which would bring
+// newMan writes the manual. The pages are written here and not by cobra's own generator, which would bring
 // two Markdown libraries with it.
 func newMan(u *ui) *cobra.Command {
 	return &cobra.Command{
-		Use:    "man [DIR]",
-		Hidden: true,
-		Short:  "write the manual pages",
+		Use:   "man [DIR]",
+		Short: "write the manual pages",
 		Long: `Writes the manual page of mcp-retry and one of each command to DIR, or prints
 the one of mcp-retry.`,
 		Example: `  mcp-retry man | man -l -
@@ -37,7 +38,11 @@ the one of mcp-retry.`,
 				if err := os.WriteFile(file, manPage(c), 0o644); err != nil {
 					var broken *os.PathError
 					errors.As(err, &broken)
-					return usagef("cannot write %q: %v", file, broken.Err)
+					f := usagef("cannot write %q: %v", file, broken.Err)
+					if errors.Is(err, fs.ErrNotExist) {
+						f.hint("make the directory first: mkdir -p %q", args[0])
+					}
+					return f
 				}
 			}
 			return nil
@@ -97,9 +102,13 @@ func manLines(page *bytes.Buffer, text string) {
 	}
 }
 
+// otherLetters are those that troff takes for bytes of Latin-1.
+var otherLetters = regexp.MustCompile(`[^\x00-\x7F]`)
+
 // troff is a text that troff prints as it is.
 func troff(text string) string {
 	text = strings.NewReplacer(`\`, `\e`, "-", `\-`).Replace(text)
+	text = otherLetters.ReplaceAllStringFunc(text, func(letter string) string { return fmt.Sprintf(`\[u%04X]`, []rune(letter)[0]) })
 	if strings.HasPrefix(text, ".") || strings.HasPrefix(text, "'") {
 		return `\&` + text // at the beginning of a line these would be a request
 	}

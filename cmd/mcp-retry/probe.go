@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"math"
 	"strings"
+	"sync/atomic"
 	"time"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/bentabol/mcp-retry/proxy"
@@ -35,16 +37,46 @@ type health struct {
 	noise string            // a line on its stdout that is no message, or ""
 }
 
-// probe starts a server behind a proxy of its own, which knows how to start and end one, and knocks. A server that refuses
-// the handshake of the legacy revisions is asked once more in the modern way: it may speak only that.
-func probe(ctx context.Context, p prepared, timeout time.Duration, inDetail bool) health {
+// probe starts a server behind a proxy of its own, which knows how to start and end one, and knocks. It may take a little longer
+// than its time, and no more: a check has an end, whatever holds a probe up.
+func probe(ctx context.Context, p prepared, l limit, inDetail bool) health {
+	heard := &hearsay{}
+	probed := make(chan health, 1)
+	go func() { probed <- knockTwice(ctx, p, l, inDetail, heard) }()
+	late := time.NewTimer(time.Until(l.deadline.Add(probeGrace)))
+	defer late.Stop()
+	select {
+	case h := <-probed:
+		return h
+	case <-late.C:
+	}
+	h := health{Name: p.server.Name, Status: statusDown, Detail: noResponse(l.timeout).Error()}
+	if refused := heard.refused.Load(); refused != nil {
+		h.Detail = detail(refused)
+	}
+	if log := heard.log.Load(); log != nil {
+		h.mention(log.noise())
+	}
+	return h
+}
+
+// hearsay is what can be told of a probe that has not come to its end.
+type hearsay struct {
+	log     atomic.Pointer[probeLog]
+	refused atomic.Pointer[rpcError] // what the server answered to initialize, if that was an error
+}
+
+// knockTwice knocks at a server, and if it refuses the handshake of the legacy revisions, once more in the modern way: it may
+// speak only that. What can be heard of it meanwhile is in heard.
+func knockTwice(ctx context.Context, p prepared, l limit, inDetail bool, heard *hearsay) health {
 	h := health{Name: p.server.Name, Status: statusDown}
-	ctx, cancel := context.WithTimeoutCause(ctx, timeout, noResponse(timeout))
+	ctx, cancel := context.WithDeadlineCause(ctx, l.deadline, noResponse(l.timeout))
 	defer cancel()
-	err := h.knock(ctx, p, legacyKnock, inDetail)
+	err := h.knock(ctx, p, legacyKnock, inDetail, heard)
 	var refused *rpcError
 	if errors.As(err, &refused) {
-		if modern := h.knock(ctx, p, modernKnock, inDetail); modern == nil {
+		heard.refused.Store(refused)
+		if modern := h.knock(ctx, p, modernKnock, inDetail, heard); modern == nil {
 			err = nil
 		}
 	}
@@ -53,14 +85,22 @@ func probe(ctx context.Context, p prepared, timeout time.Duration, inDetail bool
 	} else {
 		h.Status, h.Detail = statusUp, "ok"
 	}
-	if h.noise != "" {
-		h.Detail += fmt.Sprintf("; stdout is for messages, and it printed %q", shorten(h.noise))
-	}
+	h.mention(h.noise)
 	return h
+}
+
+// mention adds what the server has printed where only messages belong.
+func (h *health) mention(noise string) {
+	if noise != "" {
+		h.Detail += fmt.Sprintf(`; stdout is for messages, and it printed "%s"`, shorten(noise)) // whose control characters the log has escaped
+	}
 }
 
 // noResponse is why a server is down that did not answer in time.
 func noResponse(timeout time.Duration) error {
+	if timeout%(100*time.Millisecond) != 0 && timeout < 10*time.Second { // a tenth of a second is too coarse for it
+		return fmt.Errorf("no response within %s", timeout)
+	}
 	return fmt.Errorf("no response within %.1fs", timeout.Seconds())
 }
 
@@ -82,7 +122,15 @@ func shorten(text string) string {
 	return text
 }
 
-func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
+// oneLine is a text of a server's, or of anybody's, on one line of a terminal: it cannot act on that, nor hide in it.
+func oneLine(text string) string {
+	return strings.Map(func(c rune) rune {
+		if unicode.IsPrint(c) {
+			return c
+		}
+		return utf8.RuneError
+	}, strings.Join(strings.Fields(text), " "))
+}
 
 // knocker opens a session in the way of an era, and fills in what the server says of itself.
 type knocker func(ctx context.Context, c *client, h *health) (more *lister, err error)
@@ -91,11 +139,13 @@ type knocker func(ctx context.Context, c *client, h *health) (more *lister, err 
 type lister struct{ meta any }
 
 // knock starts the server, opens a session and ends it. The error says why there was none: an [*rpcError] is the server's own.
-func (h *health) knock(ctx context.Context, p prepared, open knocker, inDetail bool) error {
+func (h *health) knock(ctx context.Context, p prepared, open knocker, inDetail bool, heard *hearsay) error {
 	server := *p.server
 	server.StartupTimeout = 2 * longestTimeout // ctx is what counts here
 	log := &probeLog{}
-	between, err := proxy.New(proxy.Options{Server: &server, Policy: p.policy, Stderr: log, Version: version()})
+	heard.log.Store(log)
+	kill := make(chan struct{})
+	between, err := proxy.New(proxy.Options{Server: &server, Policy: p.policy, Stderr: log, Kill: kill, Version: version()})
 	if err != nil {
 		return err
 	}
@@ -114,12 +164,12 @@ func (h *health) knock(ctx context.Context, p prepared, open knocker, inDetail b
 			}
 		}
 		c.out.Close()
-		waitFor(ctx, done)
+		waitFor(ctx, done, kill)
 		h.noise = log.noise()
 		return nil
 	}
 	end()
-	waitFor(ctx, done)
+	waitFor(ctx, done, kill)
 	h.noise = log.noise()
 	var refused *rpcError
 	if errors.As(err, &refused) && refused.Data.Source == "mcp-retry" || errors.Is(err, errClosed) {
@@ -130,13 +180,13 @@ func (h *health) knock(ctx context.Context, p prepared, open knocker, inDetail b
 
 // Times after that of a probe is up.
 const (
-	endGrace   = 950 * time.Millisecond // for the server to end, which is killed before that
-	probeGrace = 990 * time.Millisecond // for the probe to end
+	endGrace   = 800 * time.Millisecond // for the server to end, which is killed then
+	probeGrace = 950 * time.Millisecond // for the probe to end
 )
 
 // waitFor waits for the end of a session, and once ctx has ended not for long: a check must not depend on the manners of a
-// server.
-func waitFor(ctx context.Context, done <-chan struct{}) {
+// server, nor leave it behind.
+func waitFor(ctx context.Context, done <-chan struct{}, kill chan struct{}) {
 	select {
 	case <-done:
 	case <-ctx.Done():
@@ -146,7 +196,13 @@ func waitFor(ctx context.Context, done <-chan struct{}) {
 		}
 		select {
 		case <-done:
+			return
 		case <-time.After(late):
+		}
+		close(kill)
+		select {
+		case <-done:
+		case <-time.After(probeGrace - endGrace):
 		}
 	}
 }
@@ -208,8 +264,11 @@ func modernKnock(ctx context.Context, c *client, h *health) (*lister, error) {
 	return &lister{meta: meta}, nil
 }
 
-// maxToolPages bounds how many pages of tools are read: a server may hand out cursors for ever.
-const maxToolPages = 1000
+// Bounds of a list of tools that is read: a server may hand out cursors for ever.
+const (
+	maxToolPages = 1000
+	maxToolBytes = 64 << 20
+)
 
 // all are the tools that the server lists, as they come; false = it does not say in time.
 func (l *lister) all(ctx context.Context, c *client) (entries []json.RawMessage, ok bool) {
@@ -221,11 +280,12 @@ func (l *lister) all(ctx context.Context, c *client) (entries []json.RawMessage,
 	if l.meta != nil {
 		params["_meta"] = l.meta
 	}
-	for range maxToolPages {
+	for n, room := 0, maxToolBytes; n < maxToolPages && room > 0; n++ {
 		result, err := c.request(ctx, "tools/list", params)
 		if err != nil {
 			return nil, false
 		}
+		room -= len(result)
 		var page struct {
 			Tools  []json.RawMessage `json:"tools"`
 			Cursor *string           `json:"nextCursor"`

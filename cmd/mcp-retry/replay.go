@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -21,7 +22,12 @@ func newReplay(u *ui) *cobra.Command {
 		Long: `Makes the calls that run --record wrote down again, each at its time, under a
 config, to a server that answers as it did then, and says what would have been
 otherwise: attempts, retries, executions, results without an attempt, refusals.
-The clock is virtual, so an hour takes a moment, and nothing is started.
+The clock is virtual, so an hour takes a moment, and nothing is started. A call
+that followed the end of another comes after that again, if need be later.
+
+A recording of several servers is replayed server by server, each under the
+policy of the server of its name; with --server, only what is of that server. A
+recording of one server may be replayed under the policy of any.
 
 Attempts that the recording does not have are answered as the last one of the
 same call was.
@@ -61,10 +67,13 @@ func (u *ui) replay(file, config, server, tools string, asJSON bool) error {
 	if err != nil {
 		return err
 	}
+	if recordings, err = recordingsOf(recordings, server); err != nil {
+		return err
+	}
 	replayed := []*policytest.Replayed{}
 	for _, r := range recordings {
 		if r.Cut {
-			u.warnf("the last line of %q is cut off, and left out", file)
+			u.warnf("the last line of a session in %q is cut off, and left out", file)
 		}
 		name := server
 		if name == "" && l.config.Server(r.Server) != nil {
@@ -95,6 +104,23 @@ func (u *ui) replay(file, config, server, tools string, asJSON bool) error {
 	return writeReplayed(u.stdout, recordings, replayed)
 }
 
+// recordingsOf picks the sessions of a server; those of an only server may be meant whatever its name was. server may be "": all.
+func recordingsOf(all []*policytest.Recording, server string) ([]*policytest.Recording, error) {
+	var names []string
+	for _, r := range all {
+		if !slices.Contains(names, r.Server) {
+			names = append(names, r.Server)
+		}
+	}
+	switch {
+	case server == "" || len(names) < 2:
+		return all, nil
+	case !slices.Contains(names, server):
+		return nil, usagef("the recording has no server %q", server).hint("it has %s", strings.Join(names, ", "))
+	}
+	return slices.DeleteFunc(all, func(r *policytest.Recording) bool { return r.Server != server }), nil
+}
+
 func writeReplayed(w io.Writer, recordings []*policytest.Recording, replayed []*policytest.Replayed) error {
 	var out strings.Builder
 	for i, r := range replayed {
@@ -120,7 +146,11 @@ func writeReplayed(w io.Writer, recordings []*policytest.Recording, replayed []*
 		}
 		for _, c := range r.Changed {
 			fmt.Fprintf(&out, "  at %s: %s %s\n", time.Duration(c.AtMS*float64(time.Millisecond)).Round(time.Millisecond), c.Tool, c.Args)
-			fmt.Fprintf(&out, "    recorded %s in %s\n    replayed %s in %s\n", c.ThenStatus, counted(c.ThenAttempts, "attempt"), c.Now, counted(c.NowAttempts, "attempt"))
+			then := c.ThenStatus
+			if c.ThenCode != 0 {
+				then += fmt.Sprintf(" %d", c.ThenCode)
+			}
+			fmt.Fprintf(&out, "    recorded %s in %s\n    replayed %s in %s\n", then, counted(c.ThenAttempts, "attempt"), c.Now, counted(c.NowAttempts, "attempt"))
 		}
 		if r.Assumed > 0 {
 			fmt.Fprintf(&out, "  the recording lacks %s, which were answered as the last one of the call was\n", counted(r.Assumed, "attempt"))

@@ -1,11 +1,19 @@
 package main
 
-import "io"
+import (
+	"bytes"
+	"io"
+)
 
 // reportPretty is for people: each finding with its line of the file and a caret under what is meant.
 func reportPretty(w io.Writer, files []checkedFile, style reportStyle) error {
+	var out bytes.Buffer
 	for _, file := range files {
-		file.findings.Render(w, file.text, style.color)
+		file.findings.Render(&out, file.text, style.color)
 	}
-	return nil
+	if out.Len() == 0 {
+		return nil
+	}
+	_, err := w.Write(out.Bytes())
+	return err
 }

@@ -12,10 +12,12 @@ import (
 	"github.com/tailscale/hujson"
 )
 
-// rewiring is what becomes of the entry of a server: another command, other arguments, and nothing else.
+// rewiring is what becomes of the entry of a server: another command, other arguments, a type where the client asks for one,
+// and nothing else.
 type rewiring struct {
 	command string
 	args    []string
+	kind    string         // is added if the entry states no type, and taken away if it did not; "" = neither
 	before  *hujson.Object // the entry as it was, to be restored; nil = command and args count
 }
 
@@ -47,7 +49,7 @@ func (u *ui) rewire(clients []string, dryRun bool, p planner) error {
 	if err != nil {
 		return err
 	}
-	configs, err := u.readClients(m, "", clients)
+	configs, all, err := u.readClients(m, "", clients)
 	if err != nil {
 		return err
 	}
@@ -61,7 +63,7 @@ func (u *ui) rewire(clients []string, dryRun bool, p planner) error {
 			changes = append(changes, change)
 		}
 	}
-	if seen == 0 {
+	if _, restores := p.(restorer); seen == 0 && !restores {
 		f := &failure{status: exitFailed, message: "no MCP server was found in the files of " + quoted(orAll(clients))}
 		return f.hint("add servers to a client first; mcp-retry doctor shows where it is looked for them")
 	}
@@ -71,7 +73,10 @@ func (u *ui) rewire(clients []string, dryRun bool, p planner) error {
 			failed = true
 		}
 	}
-	if failed {
+	switch {
+	case !all:
+		return &failure{status: exitUsage}
+	case failed:
 		return &failure{status: exitFailed}
 	}
 	return nil
@@ -99,21 +104,29 @@ func (u *ui) planFile(c *clientConfig, p planner) (change rewired, ok bool) {
 	return change, ok
 }
 
-// rewire changes the syntax tree of the entry: two values, and everything around them stays.
+// rewire changes the syntax tree of the entry: two values, or members behind the command that were missing, and everything
+// around them stays.
 func (e *clientEntry) rewire(todo *rewiring) {
 	object := e.value.Value.(*hujson.Object)
-	command, args := memberOf(object, "command"), memberOf(object, "args")
 	if todo.before == nil {
-		command.Value.Value = hujson.String(todo.command)
+		memberOf(object, "command").Value.Value = hujson.String(todo.command)
 		list := argsValue(todo.args)
-		if args != nil {
+		if args := memberOf(object, "args"); args != nil {
 			args.Value.Value = list
-			return
+		} else {
+			insertAfter(object, memberOf(object, "command"), "args", list)
 		}
-		insertAfter(object, command, "args", list)
+		if todo.kind != "" && memberOf(object, "type") == nil {
+			insertAfter(object, memberOf(object, "command"), "type", hujson.String(todo.kind))
+		}
 		return
 	}
-	command.Value.Value = memberOf(todo.before, "command").Value.Value
+	kind := memberOf(object, "type")
+	if text, _ := textIn(object, "type"); kind != nil && todo.kind == text && memberOf(todo.before, "type") == nil {
+		removeInserted(object, kind)
+	}
+	memberOf(object, "command").Value.Value = memberOf(todo.before, "command").Value.Value
+	args := memberOf(object, "args")
 	switch before := memberOf(todo.before, "args"); {
 	case before != nil && args != nil:
 		args.Value.Value = before.Value.Value
@@ -232,6 +245,9 @@ func (u *ui) apply(change rewired, dryRun bool, p planner) error {
 		}
 		return f
 	}
+	if _, _, err := p.keep(c); err != nil { // for somebody who was refused meanwhile may have thought the backup theirs, and removed it
+		u.warnf("%s was changed, and its backup is gone: %v", c.path, pathCause(err))
+	}
 	fmt.Fprintf(u.stdout, "%s: %s%s\n", c.path, strings.Join(change.entries, ", "), kept)
 	return nil
 }
@@ -268,7 +284,7 @@ func hideSecrets(v *hujson.Value, name string) {
 		}
 		if flag, secret, joined := strings.Cut(word, "="); joined && (strings.HasPrefix(flag, "-") || variableName.MatchString(flag)) && looksSecret(flag, secret) {
 			v.Value = hujson.String(flag + "=***")
-		} else if !strings.HasPrefix(word, "-") && looksSecret(name, word) {
+		} else if !strings.HasPrefix(word, "-") && looksSecret(name, word) || name == "-p" && passwordLike(word) {
 			v.Value = hujson.String("***")
 		}
 	}

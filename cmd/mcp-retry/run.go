@@ -22,7 +22,8 @@ Without --server it is the only server of the file, or all of them behind one
 endpoint: a tool or prompt is then SERVER__NAME for the client.
 
 A change of the file is in force from the next call on; a faulty one is refused
-and logged, and the old config stays.
+and logged, and the old config stays. A hang-up (kill -HUP) has the file read
+at once.
 
 The log goes to stderr. The command ends when the client closes stdin.`,
 		Example: `  mcp-retry run --config /path/to/mcp-retry.yaml --server github
@@ -83,15 +84,15 @@ func (u *ui) open(config, name string, flags schema.WrapOptions, pick func(*sche
 	if err != nil {
 		return nil, origin{}, err
 	}
-	if len(servers) == 1 {
-		name = servers[0].Name
-	}
 	from := origin{file: l.config.File, separator: l.config.Separator}
 	from.reread = func() (proxy.Options, error) {
 		o, err := proxy.Open(from.file, name)
 		if err == nil && o.Server != nil {
-			override(o.Server, flags)
-			o.Policy = nil // it was compiled without the flags
+			o.Servers, o.Server = []proxy.Member{{Server: o.Server}}, nil
+		}
+		for i := range o.Servers {
+			override(o.Servers[i].Server, flags)
+			o.Servers[i].Policy = nil // it was compiled without the flags
 		}
 		return o, err
 	}

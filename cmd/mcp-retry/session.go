@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -66,7 +67,7 @@ func (u *ui) serve(servers []prepared, from origin, flags *logFlags) error {
 		}
 	}
 	if flags.record != "" {
-		file, err := os.OpenFile(flags.record, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+		file, err := openRecording(flags.record)
 		if err != nil {
 			return usagef("cannot record: %v", err)
 		}
@@ -78,12 +79,30 @@ func (u *ui) serve(servers []prepared, from origin, flags *logFlags) error {
 		return usagef("%v", err)
 	}
 	defer start(session)()
-	ctx, stop := untilSignal()
+	ctx, stop := untilSignalBut(func() bool { return u.reloads(from) && session.Reload() })
 	defer stop()
+	before := startable(servers)
 	if session.Serve(ctx, u.stdin, u.stdout) != nil {
 		return signalled(ctx)
 	}
+	if before != nil && startable(servers) != nil {
+		return before
+	}
 	return nil
+}
+
+// startable says why none of the servers could be started; nil = one could. It is no reason not to begin: the client is told in
+// its own language when it asks, and the program may be put right meanwhile.
+func startable(servers []prepared) error {
+	var first error
+	for _, s := range servers {
+		err := proxy.Startable(s.server)
+		if err == nil {
+			return nil
+		}
+		first = cmp.Or(first, err)
+	}
+	return first
 }
 
 // signalError is why a context of [untilSignal] ended.
@@ -91,9 +110,26 @@ type signalError struct{ signal syscall.Signal }
 
 func (e signalError) Error() string { return e.signal.String() }
 
-// untilSignal returns a context that ends when we are told to end: by an interrupt, a request to terminate, or the end of the
-// terminal (unless that is ignored, as under nohup). Further signals change nothing, so that the server is ended in order.
+// reloads reports whether a hang-up is meant as a request to look at the config file, as services take it: there is a file, and the
+// signal cannot be from the terminal that the client sat at, for it is not a terminal that we read from. A client that ends with its
+// terminal closes our stdin, which ends us too.
+func (u *ui) reloads(from origin) bool {
+	stdin, ok := u.stdin.(*os.File)
+	if from.file == "" || !ok {
+		return from.file != ""
+	}
+	info, err := stdin.Stat()
+	return err != nil || info.Mode()&os.ModeCharDevice == 0
+}
+
+// untilSignal returns a context that ends when we are told to end: by an interrupt, a request to terminate, or a hang-up (unless
+// that is ignored, as under nohup). Further signals change nothing, so that the server is ended in order.
 func untilSignal() (ctx context.Context, stop func()) {
+	return untilSignalBut(func() bool { return false })
+}
+
+// untilSignalBut is [untilSignal] where a hang-up may be taken as a request to reload: reload does it and reports whether it did.
+func untilSignalBut(reload func() bool) (ctx context.Context, stop func()) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	signals := make(chan os.Signal, 1)
 	for _, s := range []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP} {
@@ -102,8 +138,13 @@ func untilSignal() (ctx context.Context, stop func()) {
 		}
 	}
 	go func() {
-		if s, ok := (<-signals).(syscall.Signal); ok {
-			cancel(signalError{s})
+		for s := range signals {
+			if s == syscall.SIGHUP && reload() {
+				continue
+			}
+			if s, ok := s.(syscall.Signal); ok {
+				cancel(signalError{s})
+			}
 		}
 	}()
 	return ctx, func() { signal.Stop(signals); cancel(nil) }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"os"
 	"slices"
 	"strings"
@@ -18,6 +17,8 @@ import (
 // snapshot is what servers said of their tools, as mcp-retry snapshot writes it.
 type snapshot struct {
 	Servers map[string]serverSnapshot `json:"servers"`
+
+	only []json.RawMessage // the tools of a server that the file does not name; see parseSnapshot
 }
 
 // serverSnapshot is what one server said.
@@ -76,7 +77,7 @@ func (u *ui) ask(ctx context.Context, servers []prepared, timeout time.Duration)
 	answers := make([]chan health, len(servers))
 	for i, p := range servers {
 		answers[i] = make(chan health, 1)
-		go func() { answers[i] <- probe(ctx, unfiltered(p), timeout, true) }()
+		go func() { answers[i] <- probe(ctx, unfiltered(p), fromNow(timeout), true) }()
 	}
 	s, complete = &snapshot{Servers: map[string]serverSnapshot{}}, true
 	for i, p := range servers {
@@ -136,15 +137,11 @@ func (v *validation) snapshot() (*snapshot, error) {
 	if err != nil {
 		return nil, cannotRead(v.tools, err)
 	}
-	var s snapshot
-	err = json.Unmarshal(text, &s)
-	if err == nil && s.Servers == nil {
-		err = errors.New(`it has no "servers"`)
-	}
+	s, err := parseSnapshot(text)
 	if err != nil {
 		return nil, usagef("%q is no snapshot: %v", v.tools, err).hint("mcp-retry snapshot -o %s writes one", v.tools)
 	}
-	return &s, nil
+	return s, nil
 }
 
 // askForTools asks the servers of a config for their tools; complete = each answered, else why not has been said. A server that

@@ -7,6 +7,9 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
 )
 
 // errChanged means that somebody else wrote the file while we worked on it.
@@ -32,7 +35,7 @@ func writeNew(path string, text []byte, replace bool) error {
 var testOnlyBeforeReplace = func() {}
 
 // swapFile puts after in the place of a file that holds before, at once: whoever reads it finds the one or the other. Its
-// mode stays, and a symbolic link goes on pointing to it. If the file does not hold before any more, it is left alone.
+// mode and owner stay, and a symbolic link goes on pointing to it. If the file does not hold before any more, it is left alone.
 func swapFile(path string, before, after []byte) error {
 	real, err := filepath.EvalSymlinks(path)
 	if err != nil {
@@ -47,10 +50,11 @@ func swapFile(path string, before, after []byte) error {
 	}
 	temporary, err := os.CreateTemp(filepath.Dir(real), "."+filepath.Base(real)+".*.tmp")
 	if err != nil {
-		return err
+		return fmt.Errorf("no file can be made in %q: %w", filepath.Dir(real), pathCause(err))
 	}
 	defer os.Remove(temporary.Name()) // after the renaming there is none
 	_, err = temporary.Write(after)
+	keepOwner(temporary, info)
 	err = errors.Join(err, temporary.Chmod(info.Mode().Perm()), temporary.Sync(), temporary.Close())
 	if err != nil {
 		return err
@@ -69,17 +73,33 @@ func swapFile(path string, before, after []byte) error {
 // backupSuffix is what the name of a backup ends in; from the second on a number follows.
 const backupSuffix = ".mcp-retry-backup"
 
-// backups are the backups of a file, the newest first.
+// backups are the backups of a file, the newest first. Any of them may have been deleted.
 func backups(path string) []string {
-	var found []string
-	for n := 1; ; n++ {
-		name := backupName(path, n)
-		if _, err := os.Stat(name); err != nil {
-			break
-		}
-		found = append([]string{name}, found...)
+	numbers := backupNumbers(path)
+	found := make([]string, len(numbers))
+	for i, n := range numbers {
+		found[i] = backupName(path, n)
 	}
 	return found
+}
+
+// backupNumbers are the numbers of the backups of a file, the highest first: it is that of the newest.
+func backupNumbers(path string) (numbers []int) {
+	beside, err := os.ReadDir(filepath.Dir(path))
+	if err != nil {
+		return nil
+	}
+	for _, other := range beside {
+		number, ok := strings.CutPrefix(other.Name(), filepath.Base(path)+backupSuffix)
+		if ok && number == "" {
+			numbers = append(numbers, 1)
+		} else if n, err := strconv.Atoi(strings.TrimPrefix(number, ".")); ok && err == nil && n > 1 && number == fmt.Sprintf(".%d", n) {
+			numbers = append(numbers, n)
+		}
+	}
+	slices.Sort(numbers)
+	slices.Reverse(numbers)
+	return numbers
 }
 
 func backupName(path string, n int) string {
@@ -89,29 +109,32 @@ func backupName(path string, n int) string {
 	return fmt.Sprintf("%s%s.%d", path, backupSuffix, n)
 }
 
-// backUp copies what a file holds to a new backup and returns its name. If the newest says the same, that will do.
-func backUp(path string, text []byte) (string, error) {
-	kept := backups(path)
-	if len(kept) > 0 {
-		if newest, err := os.ReadFile(kept[0]); err == nil && bytes.Equal(newest, text) {
-			return kept[0], nil
+// backUp copies what a file holds to a new backup and returns its name. If the newest says the same, that will do, and none is
+// made.
+func backUp(path string, text []byte) (name string, made bool, err error) {
+	last := 0
+	if numbers := backupNumbers(path); len(numbers) > 0 {
+		last = numbers[0]
+		if newest, err := os.ReadFile(backupName(path, last)); err == nil && bytes.Equal(newest, text) {
+			return backupName(path, last), false, nil
 		}
 	}
 	info, err := os.Stat(path)
 	if err != nil {
-		return "", err
+		return "", false, err
 	}
-	name := backupName(path, len(kept)+1)
+	name = backupName(path, last+1)
 	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, info.Mode().Perm())
 	if err != nil {
-		return "", err
+		return "", false, err
 	}
 	_, err = f.Write(text)
+	keepOwner(f, info)
 	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
 		os.Remove(name)
-		return "", err
+		return "", false, err
 	}
-	return name, nil
+	return name, true, nil
 }
 
 // pathCause strips the operation and the path of an error: whoever tells it names the file in the user's own words.

@@ -79,7 +79,7 @@ reached; 2 if a file cannot be used.`,
 	flags.StringVar(&t.coverageHTML, "coverage-html", "", "write the configs with what was reached to `FILE`")
 	flags.StringVar(&t.format, "format", "pretty", "`FORMAT` of the report: "+strings.Join(policytest.Formats, ", "))
 	flags.BoolVar(&t.watch, "watch", false, "run again whenever a file changes")
-	flags.BoolVar(&t.explore, "explore", false, "instead, try every sequence of outcomes of each tool, and print what should not come of any")
+	flags.BoolVar(&t.explore, "explore", false, "instead, try every sequence of outcomes of each tool, and report what should not come of any as ready tests")
 	flags.IntVar(&t.sequences, "sequences", 10_000, "with --explore, try at most `N` sequences for each file")
 	flags.BoolVar(&t.update, "update", false, "write what came into the files as what is expected, and print the difference")
 	return cmd
@@ -95,8 +95,6 @@ func (t *testRun) check(minimum bool) error {
 		return usagef("--min-coverage is from 0 to 100")
 	case t.watch && t.update:
 		return usagef("--watch and --update do not go together")
-	case t.explore && t.format != "pretty":
-		return usagef("--explore has no report in the format %q", t.format).hint("it prints tests, in YAML: leave out --format")
 	case t.explore && (t.update || t.coverage || t.run != "" || t.failFast):
 		return usagef("--explore does not go together with --update, --run, --fail-fast or coverage").hint("it runs none of the tests")
 	case t.sequences < 1:
@@ -139,11 +137,7 @@ func (u *ui) test(paths []string, t *testRun) (sources []string, err error) {
 		return paths, (&failure{status: exitFailed, message: "no test was found"}).hint("test files are named *.test.yaml, *.test.json or *.test.cue; searched: %s", strings.Join(paths, ", "))
 	}
 	if t.explore {
-		err := u.explore(suites, t.sequences)
-		if err == nil && status != exitFine {
-			err = &failure{status: status}
-		}
-		return sources, err
+		return sources, u.explore(suites, faults, t, status)
 	}
 	options := policytest.Options{FailFast: t.failFast, Coverage: t.coverage}
 	if t.run != "" {

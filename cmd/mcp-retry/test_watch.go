@@ -2,6 +2,8 @@ package main
 
 import (
 	"os"
+	"path/filepath"
+	"slices"
 	"time"
 )
 
@@ -15,9 +17,15 @@ func (u *ui) watchTests(paths []string, t *testRun) error {
 	for {
 		sources, err := u.test(paths, t)
 		u.finish(err)
-		sources = append(sources, paths...) // a folder changes when a file comes or goes
+		slices.Sort(sources) // several test files may be about one config
+		sources = slices.Compact(sources)
+		files := len(sources)
+		for _, file := range sources[:files:files] {
+			sources = append(sources, filepath.Dir(file)) // a folder changes when a file comes or goes
+		}
+		sources = append(sources, paths...)
 		seen := lookAt(sources)
-		u.warnf("watching %d files; interrupt to end", len(sources)-len(paths))
+		u.warnf("watching %s; interrupt to end", counted(files, "file"))
 		for changed := false; !changed; {
 			select {
 			case <-ctx.Done():

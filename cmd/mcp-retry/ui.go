@@ -11,7 +11,7 @@ import (
 //
 //   - stdout holds results, and in run and wrap nothing but frames. Everything else goes to stderr.
 //   - In run and wrap stderr holds the log, one JSON object a line (or what --log-format says). Only what goes wrong before
-//     the session begins is said in plain words.
+//     the session begins, and that it could not have been one, is said in plain words.
 //   - Words of ours on stderr begin with "mcp-retry: ", in lower case, without a full stop. A mistake is named with the
 //     user's own words in quotes; a line that begins with "mcp-retry: hint: " says the next thing to type.
 //   - Findings about a config are printed as file:line:col with the line and a caret, all of them.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"path/filepath"
 	"slices"
 
@@ -65,9 +66,13 @@ func (r restorer) plan(c *clientConfig, e *clientEntry) (change *rewiring, left 
 	for _, backup := range r.backups(c) {
 		for _, keys := range [][]string{e.keys, append(slices.Clone(e.keys[:len(e.keys)-1]), server)} {
 			if before := backup.find(keys); before != nil && before.fault == "" && !before.behindUs() {
-				return &rewiring{before: before.value.Value.(*hujson.Object)}, leaving{}
+				return &rewiring{before: before.value.Value.(*hujson.Object), kind: statedKind(e.client)}, leaving{}
 			}
 		}
+	}
+	if len(r.backups(c)) == 0 {
+		why := fmt.Sprintf("has lost its backup, so how it was is not known: what %s starts as %q is the nearest", config, server)
+		return nil, leaving{reason: why, wrong: true}
 	}
 	return nil, leaving{reason: "was not in the file when that was backed up, so how it was is not known", wrong: true}
 }

@@ -67,7 +67,7 @@ It prints nothing if all is well. Exit status: 0 if there is no finding of the
 	flags.BoolVar(&v.notes, "notes", false, "print notes too: what is right and worth knowing")
 	flags.StringVar(&v.failLevel, "fail-level", "error", "the least `LEVEL` for exit status 1: error, warning or note")
 	flags.StringVar(&v.format, "format", "pretty", "`FORMAT` of the findings: "+strings.Join(formatNames(), ", "))
-	flags.StringVar(&v.tools, "tools", "", "`FILE` with the servers' tools, written by mcp-retry snapshot")
+	flags.StringVar(&v.tools, "tools", "", "`FILE` with the servers' tools, written by mcp-retry snapshot, or one server's tools/list")
 	flags.BoolVar(&v.live, "live", false, "start the servers and ask them for their tools")
 	flags.Var(durationFlag{&v.timeout}, "timeout", "with --live, how long a server may take: 10s, 500ms, or seconds")
 	flags.BoolVar(&v.fix, "fix", false, "correct in the files what can only be meant one way")
@@ -134,7 +134,11 @@ func (u *ui) validate(files []string, v *validation) error {
 				continue
 			}
 		}
-		tools := known
+		tools := known.forConfig(l.config)
+		if tools == nil && known != nil {
+			return usagef("%q does not say which server has its tools, and %q has %d servers", v.tools, file, len(l.config.Servers)).
+				hint("mcp-retry snapshot -o tools.json asks all of them")
+		}
 		if v.live {
 			var complete bool
 			if tools, complete = u.askForTools(ctx, l, *v.timeout); !complete {
@@ -145,7 +149,7 @@ func (u *ui) validate(files []string, v *validation) error {
 			}
 		}
 		if v.tools != "" {
-			u.tellUnknown(l, known, v.tools)
+			u.tellUnknown(l, tools, v.tools)
 		}
 		findings := l.lint(file, tools, v.notes)
 		if slices.ContainsFunc(findings, func(f schema.Finding) bool { return f.Level <= v.level() }) {
