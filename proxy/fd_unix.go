@@ -5,6 +5,7 @@ package proxy
 import (
 	"io"
 	"os"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -24,6 +25,9 @@ type fdSource struct {
 	wakeR    int
 	wakeW    *os.File
 	until    atomic.Int64 // finished: when to stop even if more comes, in Unix nanoseconds; 0 = not finished
+
+	ending sync.Mutex // of what may happen at the same time at the end: finish and close
+	closed bool       // the number of fd may be somebody else's by now
 }
 
 // newFDSource returns a source over a duplicate of the file's descriptor.
@@ -121,7 +125,9 @@ func (s *fdSource) kick() { s.wakeW.Write([]byte{0}) }
 func (s *fdSource) finish() {
 	s.until.Store(time.Now().Add(drainLimit).UnixNano())
 	s.kick()
-	if s.blocking && s.ours {
+	s.ending.Lock()
+	defer s.ending.Unlock()
+	if s.blocking && s.ours && !s.closed {
 		nudge(s.fd)
 	}
 }
@@ -129,6 +135,9 @@ func (s *fdSource) finish() {
 func (s *fdSource) interruptible() bool { return !s.blocking || s.ours }
 
 func (s *fdSource) close() {
+	s.ending.Lock()
+	defer s.ending.Unlock()
+	s.closed = true
 	unix.Close(s.fd)
 	unix.Close(s.wakeR)
 	s.wakeW.Close()
