@@ -9,8 +9,8 @@ import (
 // explainSyntax says what is wrong at a token that CEL did not expect; "<EOF>" is the end.
 func explainSyntax(text string, offset int, token string) issue {
 	if at, ok := badEscape(text); ok {
-		_, size := utf8.DecodeRuneInString(text[at+1:])
-		return issue{id: "cel-syntax", offset: at, length: 2, message: fmt.Sprintf("there is no escape %s in a string", text[at:at+1+size]),
+		escaped, _ := utf8.DecodeRuneInString(text[at+1:]) // half a letter of bad UTF-8 must not get into a message
+		return issue{id: "cel-syntax", offset: at, length: 2, message: fmt.Sprintf("there is no escape \\%c in a string", escaped),
 			hint: `write \\ for a backslash, or put an r before the string`}
 	}
 	if found, ok := unpaired(text); ok {
