@@ -142,13 +142,13 @@ func (c *clientConfig) collect(object *hujson.Object, at []string, project strin
 			name := nameOf(m)
 			e := &clientEntry{name: name, client: cmp.Or(c.client, clientOfFile(c.path)), project: project, value: &m.Value}
 			e.keys = append(slices.Clone(at), member, name)
+			if memberOf(servers, name) != m {
+				c.twice = append(c.twice, fmt.Sprintf("%q stands more than once in %s: the last counts", name, e.where(c.clientFile)))
+				continue
+			}
 			if !utf8.Valid(m.Name.Pack()) || !utf8.Valid(m.Value.Pack()) {
 				e.fault = "holds bytes that are no UTF-8"
 				c.entries = append(c.entries, e)
-				continue
-			}
-			if memberOf(servers, name) != m {
-				c.twice = append(c.twice, fmt.Sprintf("%q stands more than once in %s: the last counts", name, e.where(c.clientFile)))
 				continue
 			}
 			e.fault = e.read()

@@ -68,11 +68,13 @@ var layouts = []string{
 	"{\"servers\": {\"a\": {\n  // the program\n  \"command\": \"x\", // really\n  // and its variables\n  \"env\": {},\n}}}",
 	"{\"servers\": {\"a\": {\n  /* here */ \"command\" /* : */ : /* = */ \"x\" /* , */\n  // nothing more\n}}}",
 	"{\"servers\": {\"a\": {\n  /* here */ \"command\" /* : */ : /* = */ \"x\", /* ; */\n  // nothing more\n}}}",
+	"{\"servers\": {\"a\": {\n  /* he\n re */ \"command\": \"x\", /* ;\n */ // and\r\n  /* no\n */ \"env\": {}}}}",
 	"{\"servers\": {\"a\": {\n  \"command\": \"x\", \"args\":\n    [\"1\", // one\n     \"2\",\n    ],\n}}}",
 	"{\"servers\": {\"a\": {\"command\": \"x\" // c\n}}}",
 	"{\"servers\": {\"a\": {\"env\": {\"A\": \"1\"}, // c\n\"command\": \"\\u0078\\/\"}}}",
 	`{"mcpServers": {"a": {"command": "x"}, "a": {"command": "y"}, "b": 1, "c": {"url": "u"}}, "servers": {"a": {"command": "z"}}}`,
 	`{"mcpServers": {"a": {"command": "x", "command": "y"}}, "projects": {"/p": {"mcpServers": {"a": {"command": "x"}}}}}`,
+	"{\"mcpServers\": {\"a\": {\"command\": \"\x84\"}, \"a\": {\"command\": \"y\"}, \"b\": {\"command\": \"\x84\"}}}",
 	`{"n": 9007199254740993, "f": 1.50, "u": "\u00e9\/", "mcpServers": {"a": {"command": "x", "args": null}}}`,
 }
 

@@ -211,16 +211,26 @@ func extraBehind(object *hujson.Object, at int) *hujson.Extra {
 	return &object.AfterExtra
 }
 
-// lineBreak is where the first or the last line break of a text begins, or -1.
-func lineBreak(text []byte, last bool) int {
-	at := bytes.IndexByte(text, '\n')
-	if last {
-		at = bytes.LastIndexByte(text, '\n')
+// lineBreak is where the first or the last line break between members begins, or -1. One inside of a comment ends no line of
+// theirs.
+func lineBreak(between []byte, last bool) int {
+	found := -1
+	for i := 0; i < len(between) && (found < 0 || last); i++ {
+		rest := between[i:]
+		switch {
+		case bytes.HasPrefix(rest, []byte("/*")):
+			i += max(bytes.Index(rest[2:], []byte("*/"))+3, 1)
+		case bytes.HasPrefix(rest, []byte("//")):
+			text, _, _ := bytes.Cut(rest, []byte("\n"))
+			i += len(bytes.TrimSuffix(text, []byte("\r"))) - 1
+		case bytes.HasPrefix(rest, []byte("\r\n")):
+			found = i
+			i++
+		case rest[0] == '\n':
+			found = i
+		}
 	}
-	if at > 0 && text[at-1] == '\r' {
-		at--
-	}
-	return at
+	return found
 }
 
 // apply writes a file, or shows how it would change.
