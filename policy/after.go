@@ -58,6 +58,11 @@ func (pl *Plan) AfterAttempt(c *Call, f *Failure, attempt int, elapsed time.Dura
 // BreakerFailure decides whether an attempt counts as a failure for the breaker. f is zero (or nil) after a success; result is the raw
 // JSON of the result, nil if there is none. Where a rule errs the built-in policy decides.
 func (pl *Plan) BreakerFailure(c *Call, f *Failure, result []byte) (failed bool, rule string) {
+	if c.Observe == nil && c.Tool.Effects != "" && (f == nil || f.Kind == "") {
+		if t := pl.later(c); len(t.breakerFailure) > 0 && t.breakerFailure[0].success != unasked {
+			return t.breakerFailure[0].success == holds, t.breakerFailure[0].rule.name
+		}
+	}
 	t := pl.enter(c, f, result, 0, 0)
 	erred := false
 	for i := range t.breakerFailure {

@@ -34,6 +34,7 @@ type candidate struct {
 	setting *setting // its literal may come from an expression that needs only the names of tool and server
 	slot    int32    // of the answer of its when; see [memo]
 	always  bool     // its when holds for every call
+	success verdict  // whether a success is a failure for the breaker; unasked = it depends on the call, or is another question
 }
 
 // hints are those of a tool in one word, which is never 0.
@@ -129,11 +130,36 @@ func (f *finder) consider(r *rule, effects bool) {
 		cand := candidate{rule: r, setting: s, always: answer == holds}
 		if !cand.always {
 			cand.slot = f.slot(r)
+		} else if s.ask == askBreakerFailure {
+			cand.success = f.afterSuccess(s)
 		}
 		f.lists[s.ask] = append(f.lists[s.ask], cand)
 		f.size++
 		f.closed[s.ask] = cand.always && s.expr == nil && s.final() && (r.builtin || s.ask != askBreakerFailure)
 	}
+}
+
+// afterSuccess is what a setting of breaker_failure comes to after every success, or unasked.
+func (f *finder) afterSuccess(s *setting) verdict {
+	if s.expr == nil {
+		failed, ok := s.literal.(bool)
+		if !ok {
+			return unasked
+		}
+		return verdictOf(failed)
+	}
+	if !(varsNamed | varError).has(s.expr.vars) {
+		return unasked
+	}
+	v, err := s.expr.eval(&f.named)
+	if err != nil {
+		return unasked // it will fail, and be reported, for each call
+	}
+	failed, err := toBool(v)
+	if err != nil {
+		return unasked
+	}
+	return verdictOf(failed)
 }
 
 // when is what the rule's condition comes to for every call of the tool, or unasked.
