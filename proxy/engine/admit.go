@@ -40,7 +40,8 @@ func (e *Engine) newOperation(m *jsonrpc.Message, owned bool) (*operation, *faul
 	op := e.blankOperation()
 	op.frame = m.Frame
 	if !owned {
-		op.frame = append(op.frame[:0:0], m.Frame...)
+		op.buffer = append(op.buffer[:0], m.Frame...)
+		op.frame = op.buffer
 	}
 	name, bad := op.read(m)
 	if bad != nil {
@@ -48,7 +49,7 @@ func (e *Engine) newOperation(m *jsonrpc.Message, owned bool) (*operation, *faul
 		return nil, bad
 	}
 	op.admitted = e.now
-	op.tool = e.tools.get(name, e)
+	op.tool = e.tools.named(name.Of(op.frame), e)
 	op.plan = op.tool.plan
 	op.facts.Tool, op.facts.Server, op.facts.Client, op.facts.Now = op.tool.Tool, &e.peer, &e.client, e.now
 	c := &op.first
@@ -107,13 +108,10 @@ func (e *Engine) identify(op *operation) {
 		e.observeKey(op, key)
 	default:
 		op.keyed = implicit
-		op.key = e.keyOf("args", op.tool.Name, args)
+		op.print = e.inFlight.fingerprint(op.tool.Name, args)
 	}
 	if !op.cacheable() {
 		return
-	}
-	if op.argsKey == (digest{}) {
-		op.argsKey = e.keyOf("args", "", args)
 	}
 	op.cacheKey = e.keyOf("cache", op.tool.Name, args)
 	if d.CacheKey != nil {
@@ -133,10 +131,7 @@ var emptyObject = []byte("{}")
 
 // joins lets the call wait for an identical one that is in flight, or for an answer to it that is overdue.
 func (e *Engine) joins(op *operation) bool {
-	if op.keyed == unkeyed {
-		return false
-	}
-	other := e.inFlight[op.key]
+	other := e.inFlight.find(e, op)
 	if other == nil {
 		return false
 	}
@@ -206,9 +201,7 @@ func (e *Engine) hits(op *operation) bool {
 
 // begin makes the operation known and goes for its first attempt.
 func (e *Engine) begin(op *operation) {
-	if op.keyed != unkeyed {
-		e.inFlight[op.key] = op
-	}
+	e.inFlight.add(e, op)
 	op.state = waiting
 	op.calls = append(op.calls[:0], &op.first)
 	e.learnTools(op.facts.Meta)

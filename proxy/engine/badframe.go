@@ -17,7 +17,7 @@ func (e *Engine) refuseFrame(frame []byte, p *jsonrpc.ParseError) {
 	if p.Code == codeParse {
 		id = idBesideFault(frame, p)
 	}
-	if key := jsonrpc.CanonicalID(id); len(e.calls[key])+len(e.passing[key]) > 0 {
+	if e.isOpen(jsonrpc.CanonicalID(id)) {
 		id = nil // a faulty answer to the server, say: the client would take ours for that of its own open request
 	}
 	e.answer(id, "error", e.hold(func(b []byte) []byte { return e.appendError(b, &fault{code: p.Code, text: text, kind: "bad_frame"}) }))
@@ -58,7 +58,7 @@ func (e *Engine) clientTooBig(ev *Event) {
 		}
 		return
 	}
-	if key := jsonrpc.CanonicalID(id); !ok || len(e.calls[key])+len(e.passing[key]) > 0 {
+	if !ok || e.isOpen(jsonrpc.CanonicalID(id)) {
 		id = nil // as for a frame that is none
 	}
 	e.answer(clone(id), "error", e.hold(func(b []byte) []byte { return e.appendError(b, &fault{code: CodeTooLarge, text: text}) }))

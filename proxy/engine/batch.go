@@ -90,7 +90,7 @@ func (e *Engine) joinBatch(m *jsonrpc.Message) bool {
 		return false
 	}
 	key := jsonrpc.CanonicalID(id)
-	if len(e.calls[key])+len(e.passing[key]) == 0 { // else nobody could tell whose answer it is that comes first
+	if !e.isOpen(key) { // else nobody could tell whose answer it is that comes first
 		e.batches[key] = e.batch
 		e.batch.open++
 	}

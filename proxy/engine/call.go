@@ -11,6 +11,8 @@ import (
 // call is one tools/call of the client: somebody who waits for an answer. It gets exactly one, or none once cancelled.
 type call struct {
 	id         []byte // raw token, as the client wrote it
+	key        string // of the id among the open calls
+	earlier    *call  // that is open under the same id
 	token      []byte // raw progress token; nil = the client wants no progress
 	progress   float64
 	progressed bool // whether any progress was passed on
@@ -30,6 +32,7 @@ type operation struct {
 
 	// The request, kept as it came, for it may be sent again. All spans lie in frame.
 	frame    []byte
+	buffer   []byte // in which the frame lies, if it is ours
 	id       jsonrpc.Span
 	params   jsonrpc.Span
 	args     jsonrpc.Span
@@ -46,9 +49,14 @@ type operation struct {
 	limit    time.Time // nothing at all beyond it, progress or not
 
 	keyed    keying
-	key      digest // names the operation among those in flight and kept; if keyed
-	argsKey  digest // of the arguments alone; if the key is explicit, or the result may be cached
+	key      digest // names the operation among those in flight and kept: if explicit; else see keyOfOperation
+	argsKey  digest // of the arguments alone: if the key is explicit; else see argsOf
 	cacheKey digest // if the policy may cache the result
+
+	// Of an operation in flight that is keyed.
+	found bool       // a repeat finds it
+	print uint64     // fingerprint of its tool and arguments, if implicit
+	alike *operation // the next one of the same fingerprint
 
 	state     opState
 	timer     timer                     // of the wait for the next attempt, a rate token, or the server

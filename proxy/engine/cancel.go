@@ -11,8 +11,9 @@ import (
 func (e *Engine) enter(c *call) {
 	e.seq++
 	c.seq = e.seq
-	key := jsonrpc.CanonicalID(c.id)
-	e.calls[key] = append(e.calls[key], c)
+	c.key = jsonrpc.CanonicalID(c.id)
+	c.earlier = e.calls[c.key]
+	e.calls[c.key] = c
 	e.meterBegin(c)
 }
 
@@ -20,23 +21,34 @@ func (e *Engine) enter(c *call) {
 func (e *Engine) leave(c *call) {
 	c.answered = true
 	e.timers.stop(&c.deadline)
-	key := jsonrpc.CanonicalID(c.id)
-	if rest := without(e.calls[key], c); len(rest) == 0 {
-		delete(e.calls, key)
-	} else {
-		e.calls[key] = rest
+	switch latest := e.calls[c.key]; {
+	case latest != c:
+		for latest.earlier != c {
+			latest = latest.earlier
+		}
+		latest.earlier = c.earlier
+	case c.earlier != nil:
+		e.calls[c.key] = c.earlier
+	default:
+		delete(e.calls, c.key)
 	}
+	c.earlier = nil
 }
 
 // openCalls lists the calls that wait for an answer, oldest first.
 func (e *Engine) openCalls() []*call {
 	all := make([]*call, 0, len(e.calls))
-	for _, same := range e.calls {
-		all = append(all, same...)
+	for _, c := range e.calls {
+		for ; c != nil; c = c.earlier {
+			all = append(all, c)
+		}
 	}
 	slices.SortFunc(all, func(a, b *call) int { return int(a.seq - b.seq) })
 	return all
 }
+
+// isOpen reports whether a request of the client waits for an answer, by the key of its id.
+func (e *Engine) isOpen(key string) bool { return e.calls[key] != nil || len(e.passing[key]) > 0 }
 
 // openPassing lists the requests that are passed on and wait for an answer, oldest first.
 func (e *Engine) openPassing() []*passing {
@@ -55,8 +67,8 @@ func (e *Engine) clientCancelled(m *jsonrpc.Message) {
 		return
 	}
 	key := jsonrpc.CanonicalID(span.Of(m.Frame))
-	if same := e.calls[key]; len(same) > 0 { // of several under one id, the latest is meant
-		e.cancelCall(same[len(same)-1], m, span)
+	if latest := e.calls[key]; latest != nil { // of several under one id, the latest is meant
+		e.cancelCall(latest, m, span)
 		e.unanswered(key)
 		return
 	}

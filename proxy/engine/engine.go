@@ -51,13 +51,14 @@ type Engine struct {
 
 	lastID   int64
 	pending  map[int64]pending     // our requests at the server, by our id
-	calls    map[string][]*call    // the client's calls, by its id
+	calls    map[string]*call      // the client's calls, by its id
 	passing  map[string][]*passing // its other requests, by its id
 	asking   map[int64]*question   // the server's requests at the client, by our id
 	batches  map[string]*batch     // of the client's requests, by its id; those that came alone are not in it
 	batch    *batch                // whose messages are being taken in; nil = none
-	inFlight map[digest]*operation
+	inFlight inFlight
 	free     []*operation
+	freed    []*operation // in this Step
 
 	tools    toolTable
 	breakers map[string]*breaker
@@ -97,11 +98,11 @@ func New(c Config) *Engine {
 		server: c.Server, policy: c.Policy, level: c.LogLevel, observer: c.Observer, meter: c.Meter,
 		random:   rand.New(rand.NewPCG(c.Seed, 0x6d63702d72657472)),
 		pending:  map[int64]pending{},
-		calls:    map[string][]*call{},
+		calls:    map[string]*call{},
 		passing:  map[string][]*passing{},
 		asking:   map[int64]*question{},
 		batches:  map[string]*batch{},
-		inFlight: map[digest]*operation{},
+		inFlight: newInFlight(),
 		breakers: map[string]*breaker{},
 		limiters: map[string]*limiter{},
 		budget:   newBudget(c.Server.Budget),
@@ -126,6 +127,9 @@ func (e *Engine) Step(now time.Time, ev Event) []Action {
 	clear(e.pieces) // or the frame of the last Step would live on
 	e.msg = jsonrpc.Message{}
 	e.out, e.pieces, e.bytes, e.records = e.out[:0], e.pieces[:0], e.bytes[:0], e.records[:0]
+	if len(e.freed) > 0 {
+		e.takeFreed()
+	}
 	if cap(e.bytes) > 1<<20 {
 		e.bytes = nil
 	}

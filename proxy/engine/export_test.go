@@ -21,7 +21,7 @@ func (e *Engine) Inspect() Inspection {
 	}
 	return Inspection{
 		Placed: e.places.taken, Lined: lined, Batched: len(e.batches),
-		Calls: len(e.openCalls()), Passing: len(e.openPassing()), Asking: len(e.asking), Pending: len(e.pending), InFlight: len(e.inFlight),
+		Calls: len(e.openCalls()), Passing: len(e.openPassing()), Asking: len(e.asking), Pending: len(e.pending), InFlight: e.inFlight.count(),
 		Timers: len(e.timers), Queue: len(e.life.queue), Free: len(e.free), Stored: e.store.items.ItemCount(), StoredBytes: e.store.bytes,
 	}
 }
@@ -73,10 +73,7 @@ func checkTimers(e *Engine) error {
 
 func checkCalls(e *Engine) error {
 	for key, same := range e.calls {
-		if len(same) == 0 {
-			return fmt.Errorf("an empty list of calls is left under id %s", key)
-		}
-		for _, c := range same {
+		for c := same; c != nil; c = c.earlier {
 			op := c.op
 			n := 0
 			for _, other := range op.calls {
@@ -152,9 +149,9 @@ func checkPending(e *Engine) error {
 }
 
 func checkInFlight(e *Engine) error {
-	for key, op := range e.inFlight {
+	for op := range e.inFlight.all() {
 		switch {
-		case op.free || op.key != key || op.state == idle:
+		case op.free || !op.found || e.inFlight.find(e, op) != op || op.state == idle:
 			return fmt.Errorf("an operation that is over is in flight")
 		case op.state == ended && len(op.open) == 0:
 			return fmt.Errorf("an operation is in flight that has ended and expects no answer")
@@ -327,7 +324,7 @@ func checkLimiters(e *Engine) error {
 func checkBatches(e *Engine) error {
 	waits := map[*batch]int{}
 	for key, b := range e.batches {
-		if len(e.calls[key])+len(e.passing[key]) == 0 {
+		if !e.isOpen(key) {
 			return fmt.Errorf("a batch waits for request %s, which is not open", key)
 		}
 		waits[b]++

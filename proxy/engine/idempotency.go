@@ -47,7 +47,7 @@ func (e *Engine) keep(op *operation, a *attempt, result []byte, delivered bool) 
 		tool: op.tool.Name, explicit: op.keyed == explicit, once: once, read: read,
 		args: e.argsOf(op), result: clone(result), begun: a.epoch, at: e.now, expires: e.now.Add(ttl),
 	}
-	if !e.store.put(op.key, k, len(result)) && op.keyed == explicit {
+	if !e.store.put(e.keyOfOperation(op), k, len(result)) && op.keyed == explicit {
 		e.facts.remember(e.now, op.key, fact{expires: k.expires, args: k.args})
 	}
 	if !delivered {
@@ -78,7 +78,7 @@ func (e *Engine) keepFact(op *operation, ambiguous bool) {
 		ttl = op.decided.IdempotencyTTL
 	}
 	if ttl > 0 {
-		e.facts.remember(e.now, op.key, fact{expires: e.now.Add(ttl), args: op.argsKey, ambiguous: ambiguous})
+		e.facts.remember(e.now, e.keyOfOperation(op), fact{expires: e.now.Add(ttl), args: e.argsOf(op), ambiguous: ambiguous})
 	}
 }
 
@@ -92,31 +92,32 @@ func refusesAmbiguous(op *operation) bool {
 
 // replays answers a call from what an earlier one with the same key came to.
 func (e *Engine) replays(op *operation) bool {
-	if op.keyed == unkeyed {
+	if op.keyed == unkeyed || e.store.kept == 0 && len(e.facts.known) == 0 {
 		return false
 	}
-	if k, ok := e.store.get(op.key).(*kept); ok {
+	key := e.keyOfOperation(op)
+	if k, ok := e.store.get(key).(*kept); ok {
 		reads := op.keyed == implicit && (k.read || op.known() == policy.EffectsNone)
 		if !e.now.Before(k.expires) || reads && (!k.once || e.outdated(k.begun, op)) {
-			e.store.drop(op.key)
+			e.store.drop(key)
 			return false
 		}
 		if e.conflicts(op, k.args) {
 			return true
 		}
 		if k.once {
-			e.store.drop(op.key)
+			e.store.drop(key)
 		}
 		op.dedup = "replayed"
 		e.give(&op.first, k.result, "replayed", e.now.Sub(k.at))
 		return true
 	}
-	f, ok := e.facts.recall(op.key, e.now)
+	f, ok := e.facts.recall(key, e.now)
 	switch {
 	case !ok:
 		return false
 	case f.ambiguous && !refusesAmbiguous(op):
-		e.facts.forget(op.key)
+		e.facts.forget(key)
 		return false
 	case e.conflicts(op, f.args):
 		return true

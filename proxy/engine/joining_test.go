@@ -1,6 +1,7 @@
 package engine_test
 
 import (
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -134,4 +135,48 @@ func TestTheLastDeadlineOfThoseThatJoinedEndsTheAttempt(t *testing.T) {
 	if has := w.e.Inspect(); has.Calls+has.Pending+has.InFlight+has.Timers > 0 {
 		t.Errorf("the engine still holds %+v", has)
 	}
+}
+
+// Which calls are the same is told by their arguments as JSON values: not by how they are written, and not by what they have in
+// common, such as the same words in other places.
+func TestCallsJoinThoseWithEqualArgumentsOnly(t *testing.T) {
+	orders := [][3]int{{0, 1, 2}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0}}
+	arguments := [3]string{`{"from":"a","to":"b","via":"c"}`, `{"from":"b","to":"a","via":"c"}`, `{"from":"c","to":"b","via":"a"}`}
+	spelled := [3]string{`{"via":"\u0063", "to":"b","from":"a"}`, `{"to":"a","from":"b","via":"c"}`, `{ "from":"c" ,"via":"a","to":"b" }`}
+	for _, order := range orders {
+		w := session(t, "call_timeout: 20")
+		var attempts [3]map[string]any
+		for i, args := range arguments {
+			w.call("1"+strconv.Itoa(i), "write", args)
+			attempts[i] = w.attempt()
+		}
+		for _, i := range order {
+			w.call("2"+strconv.Itoa(i), "write", spelled[i])
+			w.quiet()
+			w.text(attempts[i], "done "+strconv.Itoa(i))
+			w.wantText("1"+strconv.Itoa(i), "done "+strconv.Itoa(i))
+			w.wantText("2"+strconv.Itoa(i), "done "+strconv.Itoa(i))
+			w.call("3"+strconv.Itoa(i), "write", spelled[i]) // nothing is in flight any more that it could join
+			again := w.attempt()
+			w.text(again, "anew")
+			w.wantText("3"+strconv.Itoa(i), "anew")
+		}
+	}
+}
+
+// The requests of a client that has several open under one id are told apart by their order: the latest is cancelled.
+func TestACancellationConcernsTheLatestOfSeveralUnderOneID(t *testing.T) {
+	w := session(t, "")
+	w.call("7", "write", `{"n":1}`)
+	first := w.attempt()
+	w.call("7", "write", `{"n":2}`)
+	w.attempt()
+	w.call("7", "write", `{"n":3}`)
+	third := w.attempt()
+	w.cancel("7")
+	w.text(third, "of nobody")
+	w.text(first, "of the first")
+	w.wantText("7", "of the first")
+	w.cancel("7")
+	w.silent()
 }

@@ -36,6 +36,14 @@ func (e *Engine) keyOf(kind, tool string, value []byte) digest {
 	return d
 }
 
+// keyOfOperation names a keyed operation among those that are kept.
+func (e *Engine) keyOfOperation(op *operation) digest {
+	if op.keyed == implicit && op.key == (digest{}) {
+		op.key = e.keyOf("args", op.tool.Name, op.arguments())
+	}
+	return op.key
+}
+
 func appendPart(b []byte, s string) []byte {
 	return append(binary.BigEndian.AppendUint32(b, uint32(len(s))), s...)
 }

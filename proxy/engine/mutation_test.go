@@ -50,11 +50,11 @@ var mutations = []mutation{
 	{"errors are cached when they come late", "settle.go", "	op.last = *o\n	e.keepUnusable(op)\n", "	e.fill(op, a, o.value.Of(o.frame))\n	op.last = *o\n	e.keepUnusable(op)\n"},
 	{"results that are not final are cached", "settle.go", "		e.fill(op, a, result)\n		e.keep(op, a, result, len(op.calls) > 0)\n	}\n", "		e.keep(op, a, result, len(op.calls) > 0)\n	}\n	e.fill(op, a, result)\n"},
 	{"results that are not final are kept", "settle.go", "	if !o.partial {", "	if true {"},
-	{"kept results are given to everybody", "idempotency.go", "		if k.once {\n			e.store.drop(op.key)\n		}\n", ""},
+	{"kept results are given to everybody", "idempotency.go", "		if k.once {\n			e.store.drop(key)\n		}\n", ""},
 	{"a key is forgotten with its result", "idempotency.go", "		e.facts.remember(e.now, gone.key, fact{expires: k.expires, args: k.args})\n", ""},
 	{"a key of unknown outcome runs again", "idempotency.go", "	if ttl > 0 {\n		e.facts", "	if false {\n		e.facts"},
-	{"a repeat does not wait for an overdue answer", "settle.go", "!op.wantsLate() && e.inFlight[op.key] == op", "e.inFlight[op.key] == op"},
-	{"identical calls are not joined", "admit.go", "	other := e.inFlight[op.key]\n", "	var other *operation\n"},
+	{"a repeat does not wait for an overdue answer", "settle.go", "op.found && !op.wantsLate()", "op.found"},
+	{"identical calls are not joined", "admit.go", "	other := e.inFlight.find(e, op)\n", "	var other *operation\n"},
 	{"a write does not make reads stale when it ends", "settle.go", "	e.invalidate(op, true)\n	for", "	for"},
 	{"a failed write does not make reads stale", "settle.go", "		e.invalidate(op, op.last.accepted())\n", ""},
 	{"a cached read outlives a write", "cache.go", "	if e.epochs.stale(found.begun, found.tool, found.args) {", "	if false {"},
@@ -66,7 +66,7 @@ var mutations = []mutation{
 	{"a start without a deadline", "life.go", "	e.timers.arm(&l.timer, e.now.Add(e.server.StartupTimeout))\n", ""},
 	{"an operation that waits for the server stays queued when it is over", "life.go", "	l.queue = slices.DeleteFunc(l.queue, func(q queued) bool { return q.op == op })\n", ""},
 	{"a timer is left running", "settle.go", "	e.timers.stop(&op.timer)\n	e.unqueue(op)\n", "	e.unqueue(op)\n"},
-	{"memory is given away that is in use", "pool.go", "		return\n	}\n	if len(e.free) >= maxFree", "	}\n	if len(e.free) >= maxFree"},
+	{"memory is given away that is in use", "pool.go", "		return\n	}\n	if len(e.free)+len(e.freed) >= maxFree", "	}\n	if len(e.free)+len(e.freed) >= maxFree"},
 	{"questions of a dead server stay open", "question.go", "func (e *Engine) dropQuestion(q *question) {\n	delete(e.asking, q.ours)\n", "func (e *Engine) dropQuestion(q *question) {\n"},
 	{"progress for a call that is over", "cancel.go", "		for _, c := range a.op.calls {\n", "		for _, c := range []*call{&a.op.first} {\n"},
 	{"the end waits for requests without a deadline", "session.go", "	e.timers.arm(&e.drain, e.now.Add(drainTime))\n", ""},
@@ -114,7 +114,7 @@ var unbounded = []mutation{
 	{"invalidations by call", "cache.go", "	if len(p.exact) >= maxEpochs {", "	if false {"},
 	{"questions at the client", "question.go", "	if len(e.asking) >= maxQuestions {", "	if false {"},
 	{"subscriptions", "session.go", "len(s.subscriptions) < maxSubscriptions", "true"},
-	{"operations that lie ready", "pool.go", "len(e.free) >= maxFree || ", ""},
+	{"operations that lie ready", "pool.go", "len(e.free)+len(e.freed) >= maxFree || ", ""},
 }
 
 // What a mutation replaces is there, and there once: the table keeps up with the engine.

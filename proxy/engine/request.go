@@ -10,7 +10,7 @@ import (
 
 // read finds what concerns us in the request. m was parsed from the same bytes as the operation's frame. A member that we
 // read and that is repeated is refused: the server could read the other one, and so run what policy has not seen.
-func (op *operation) read(m *jsonrpc.Message) (name string, bad *fault) {
+func (op *operation) read(m *jsonrpc.Message) (name jsonrpc.Span, bad *fault) {
 	op.id, op.params = m.ID, m.Params
 	op.args, op.meta, op.token = jsonrpc.Span{}, jsonrpc.Span{}, jsonrpc.Span{}
 	var names, argses, metas int
@@ -18,9 +18,8 @@ func (op *operation) read(m *jsonrpc.Message) (name string, bad *fault) {
 		switch string(member.Key) {
 		case "name":
 			names++
-			name, _ = jsonrpc.Text(member.Value.Of(op.frame))
-			if op.frame[member.Value.Start] != '"' {
-				return "", &fault{code: codeParams, text: "tools/call: params.name must be a string"}
+			if name = member.Value; op.frame[name.Start] != '"' {
+				return name, &fault{code: codeParams, text: "tools/call: params.name must be a string"}
 			}
 		case "arguments":
 			argses++
@@ -35,16 +34,16 @@ func (op *operation) read(m *jsonrpc.Message) (name string, bad *fault) {
 	}
 	switch {
 	case max(names, argses, metas) > 1:
-		return "", &fault{code: codeInvalid, text: "tools/call: params repeats name, arguments or _meta, so that peers may read it differently"}
+		return name, &fault{code: codeInvalid, text: "tools/call: params repeats name, arguments or _meta, so that peers may read it differently"}
 	case names == 0:
-		return "", &fault{code: codeParams, text: "tools/call without a tool name: params.name must be a string"}
+		return name, &fault{code: codeParams, text: "tools/call without a tool name: params.name must be a string"}
 	case !isObject(op.frame, op.args) || !isObject(op.frame, op.meta):
-		return "", &fault{code: codeParams, text: "tools/call: params.arguments and params._meta must be objects"}
+		return name, &fault{code: codeParams, text: "tools/call: params.arguments and params._meta must be objects"}
 	}
 	keys := times(op.frame, op.args, keyArgument)
 	op.keyGiven = keys > 0
 	if max(keys, times(op.frame, op.meta, "progressToken"), times(op.frame, op.meta, "idempotencyKey")) > 1 {
-		return "", &fault{code: codeInvalid, text: "tools/call repeats its progress token or idempotency key, so that peers may read it differently"}
+		return name, &fault{code: codeInvalid, text: "tools/call repeats its progress token or idempotency key, so that peers may read it differently"}
 	}
 	op.facts.Args, op.facts.Meta = objectAt(op.frame, op.args), objectAt(op.frame, op.meta)
 	return name, nil

@@ -346,8 +346,8 @@ func (e *Engine) nothingMore(op *operation, why string) {
 		return
 	}
 	if len(op.open) > 0 {
-		if op.keyed != unkeyed && !op.wantsLate() && e.inFlight[op.key] == op {
-			delete(e.inFlight, op.key) // a repeat runs, though an answer may still be kept
+		if op.found && !op.wantsLate() {
+			e.inFlight.remove(op) // a repeat runs, though an answer may still be kept
 		}
 		return
 	}
@@ -370,8 +370,6 @@ func (e *Engine) nothingMore(op *operation, why string) {
 func (e *Engine) over(op *operation) {
 	op.state = ended
 	op.calls = op.calls[:0]
-	if op.keyed != unkeyed && e.inFlight[op.key] == op {
-		delete(e.inFlight, op.key)
-	}
+	e.inFlight.remove(op)
 	e.recycle(op)
 }

@@ -113,7 +113,7 @@ func (e *Engine) State(now time.Time) State {
 		Places: StatePlaces{Most: e.places.most, Taken: e.places.taken, Waiting: len(e.places.waiting)},
 		Store: StateOfStore{
 			Entries: e.store.items.ItemCount(), Bytes: e.store.bytes, MaxEntries: e.store.limit.MaxEntries, MaxBytes: e.store.limit.MaxBytes,
-			InFlight: len(e.inFlight),
+			InFlight: e.inFlight.count(),
 		},
 		Tools: StateOfTools{Known: len(e.tools.byName), Whole: e.tools.fetched},
 		Calls: []StateOfCall{}, Requests: []StateRequest{}, Breakers: []StateBreaker{}, Buckets: []StateBucket{},

@@ -15,6 +15,7 @@ type store struct {
 	limit   schema.CacheLimit
 	items   *gocache.Cache
 	bytes   int64
+	kept    int    // how many of the items are *kept
 	oldest  *entry // a list in the order of arrival
 	newest  *entry
 	evicted func(*entry) // called for each entry that had to go
@@ -68,6 +69,9 @@ func (s *store) put(key digest, value any, bytes int) bool {
 	}
 	s.newest = e
 	s.bytes += size
+	if _, ok := value.(*kept); ok {
+		s.kept++
+	}
 	s.items.Set(string(key[:]), e, gocache.NoExpiration)
 	return true
 }
@@ -94,5 +98,8 @@ func (s *store) unlink(e *entry) {
 		s.newest = e.prev
 	}
 	s.bytes -= e.size
+	if _, ok := e.value.(*kept); ok {
+		s.kept--
+	}
 	s.items.Delete(string(e.key[:]))
 }

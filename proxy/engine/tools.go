@@ -39,6 +39,15 @@ type toolTable struct {
 
 func (t *toolTable) init() { t.byName = map[string]*tool{} }
 
+// named is get for a name as the client wrote it, a JSON string.
+func (t *toolTable) named(raw []byte, e *Engine) *tool {
+	if known := t.byName[string(raw[1:len(raw)-1])]; known != nil && bytes.IndexByte(raw, '\\') < 0 {
+		return known
+	}
+	name, _ := jsonrpc.Text(raw)
+	return t.get(name, e)
+}
+
 // get returns what is known of a tool, which may be nothing but its name.
 func (t *toolTable) get(name string, e *Engine) *tool {
 	if known := t.byName[name]; known != nil {

@@ -7,6 +7,9 @@ import "bytes"
 // decimal digits, no leading zero). ok is false for anything else and for numbers beyond ±2^53, which such libraries
 // round.
 func IntID(raw []byte) (id int64, ok bool) {
+	if n, plain := plainInt(raw); plain {
+		return n, true
+	}
 	if len(raw) == 0 {
 		return 0, false
 	}
@@ -27,6 +30,20 @@ func IntID(raw []byte) (id int64, ok bool) {
 		return 0, false
 	}
 	return d.int53()
+}
+
+// plainInt is a number that is written with at most 15 digits, none in vain, and nothing else: as we write ids, and most peers.
+func plainInt(raw []byte) (n int64, ok bool) {
+	if len(raw) == 0 || len(raw) > 15 || raw[0] == '0' && len(raw) > 1 {
+		return 0, false
+	}
+	for _, c := range raw {
+		if c < '0' || c > '9' {
+			return 0, false
+		}
+		n = n*10 + int64(c-'0')
+	}
+	return n, true
 }
 
 // CanonicalID returns a map key for a raw id token, so that two keys are equal if and only if the ids are: a number is
