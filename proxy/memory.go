@@ -32,7 +32,10 @@ func (r *releaser) passed(size int) {
 
 // afterStart gives back, soon, what loading and compiling the config took: a proxy may live for days with little to do.
 func afterStart() (stop func() bool) {
-	return time.AfterFunc(releaseDelay, debug.FreeOSMemory).Stop
+	return time.AfterFunc(releaseDelay, func() {
+		debug.FreeOSMemory()
+		dropCode()
+	}).Stop
 }
 
 // within reports whether piece is a part of frame's memory. An empty piece is a part of anything.

@@ -2,7 +2,6 @@ package proxy
 
 import (
 	"cmp"
-	"errors"
 	"io"
 	"sync"
 	"sync/atomic"
@@ -10,13 +9,14 @@ import (
 
 	"github.com/bentabol/mcp-retry/proxy/compose"
 	"github.com/bentabol/mcp-retry/proxy/engine"
-	"github.com/bentabol/mcp-retry/proxy/jsonrpc"
 	"github.com/bentabol/mcp-retry/schema"
 )
 
 const (
 	clientHigh = 8 << 20  // bytes that wait for the client before the server is no longer read; half of it, and it is again
 	serverHigh = 64 << 20 // bytes that wait for the server, beyond one frame of the greatest size, before the client is no longer read
+
+	flushFrames = 16 // frames of one read after which what came of them is sent: the other side works on it while we go on
 
 	// How often to look whether a client that has closed its output still takes ours.
 	drainLook = 500 * time.Millisecond
@@ -52,6 +52,7 @@ type session struct {
 	engine     stepper        // of the only server
 	board      *compose.Board // of several; nil = there is only one
 	alarm      alarm
+	clock      clock
 	takenBack  []takenBack
 	terminated bool // there is need to hurry
 	finished   bool
@@ -221,7 +222,7 @@ func (s *session) feed(l *link, ev engine.Event) {
 
 // step has the engine take in an event and carries out its actions. The lock is held.
 func (s *session) step(l *link, ev engine.Event, keep []byte) {
-	now := time.Now()
+	now := s.clock.now()
 	if s.finished {
 		if ev.Kind == engine.ServerDown && !ev.Spawn {
 			// The engine is at its end before the server is.
@@ -358,41 +359,3 @@ func (s *session) fullForClient() bool {
 
 // fullForServer says whether so much is waiting that the server is not read.
 func (s *session) fullForServer() bool { return s.client.queued.Load() > clientHigh }
-
-// read feeds frames to the engine, each as the event given, until the source ends.
-func (s *session) read(l *link, in *inlet, limit int64, ev engine.Event, tooBig engine.EventKind) {
-	reader := jsonrpc.NewReader(in, limit)
-	for {
-		frame, owned, err := reader.Next()
-		var long *jsonrpc.TooLong
-		switch {
-		case err == nil:
-			ev.Frame, ev.Owned = frame, owned
-			s.feed(l, ev)
-			ev.Frame = nil // a large one must not live until the next
-		case errors.As(err, &long):
-			s.feed(l, engine.Event{Kind: tooBig, Gen: ev.Gen, Frame: long.Head, Tail: long.Tail, Size: long.Size})
-		default:
-			return
-		}
-	}
-}
-
-// An inlet is what a frame reader reads from. The reader asks for more when it has handed out all frames that it had: that
-// is the moment to send what came of them, and to wait if too much is waiting.
-type inlet struct {
-	session *session
-	source  source
-	full    func() bool
-	closed  bool // the other end is closed: the little that is left is read whatever waits
-}
-
-func (in *inlet) Read(p []byte) (int, error) {
-	in.session.flush()
-	for !in.closed && in.full() {
-		in.closed = in.source.pause()
-	}
-	return in.source.Read(p)
-}
-
-var _ io.Reader = (*inlet)(nil)

@@ -91,17 +91,26 @@ func memberAt(frame []byte, i, end int) (m Member, ok bool) {
 	if i >= end || b[i] != '"' {
 		return m, false
 	}
-	n, ok := skipString(b, i)
-	if !ok {
+	n := i + 1
+	for n < end && b[n] != '"' && b[n] != '\\' { // names are short
+		n++
+	}
+	if n == end {
 		return m, false
 	}
-	if bytes.IndexByte(b[i:n], '\\') >= 0 {
+	m.Pair.Start = i
+	if b[n] == '"' {
+		m.Key = b[i+1 : n : n]
+		n++
+	} else {
+		if n, ok = skipString(b, i); !ok {
+			return m, false
+		}
 		if _, why := scanString(b[:n], i); why != "" {
 			return m, false
 		}
+		m.Key = decoded(b[i:n])
 	}
-	m.Pair.Start = i
-	m.Key = decoded(b[i:n])
 	if n < end && b[n] <= ' ' {
 		n = skipSpace(b, n, true)
 	}
