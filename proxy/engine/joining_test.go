@@ -1,6 +1,7 @@
 package engine_test
 
 import (
+	"fmt"
 	"strconv"
 	"strings"
 	"testing"
@@ -179,4 +180,23 @@ func TestACancellationConcernsTheLatestOfSeveralUnderOneID(t *testing.T) {
 	w.wantText("7", "of the first")
 	w.cancel("7")
 	w.silent()
+}
+
+// A host that was held up brings time forward by much at once: what carries an attempt on may then have run out together with the
+// patience of those that joined. Each is answered all the same.
+func TestDeadlinesThatAreDueTogetherEnd(t *testing.T) {
+	w := session(t, "call_timeout: 4\ntotal_timeout: 5\nretry: {max_retries: 0}")
+	w.call("1", "read", `{}`, `"_meta":{"progressToken":"p"}`)
+	attempt := w.attempt()
+	w.advance(500 * time.Millisecond)
+	w.call("2", "read", `{}`)
+	w.call("3", "read", `{}`)
+	w.advance(2 * time.Second)
+	w.say(fmt.Sprintf(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":%v,"progress":1}}`, attempt["id"]))
+	w.wantToClient(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"p","progress":1}}`)
+	w.now = w.now.Add(time.Minute)
+	w.step(engine.Event{Kind: engine.Tick})
+	for _, id := range []string{"1", "2", "3"} {
+		w.wantError(id, engine.CodeTimeout)
+	}
 }
