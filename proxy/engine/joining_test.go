@@ -142,8 +142,8 @@ func TestTheLastDeadlineOfThoseThatJoinedEndsTheAttempt(t *testing.T) {
 // common, such as the same words in other places.
 func TestCallsJoinThoseWithEqualArgumentsOnly(t *testing.T) {
 	orders := [][3]int{{0, 1, 2}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0}}
-	arguments := [3]string{`{"from":"a","to":"b","via":"c"}`, `{"from":"b","to":"a","via":"c"}`, `{"from":"c","to":"b","via":"a"}`}
-	spelled := [3]string{`{"via":"\u0063", "to":"b","from":"a"}`, `{"to":"a","from":"b","via":"c"}`, `{ "from":"c" ,"via":"a","to":"b" }`}
+	arguments := [3]string{`{"n":1,"path":["a","b","c"]}`, `{"n":1,"path":["b","a","c"]}`, `{"n":1,"path":["c","b","a"]}`}
+	spelled := [3]string{`{"path":["a", "b", "\u0063"],"n":1.0}`, `{"n":10e-1,"path":["b","a","c"]}`, `{ "path":[ "c","b","a" ] ,"n":1 }`}
 	for _, order := range orders {
 		w := session(t, "call_timeout: 20")
 		var attempts [3]map[string]any

@@ -14,6 +14,7 @@ func TestFingerprintIsThatOfTheCanonicalForm(t *testing.T) {
 		{`"a/b"`, `"a\/b"`, `"\u0061/b"`},
 		{`0`, `-0`, `0.0`, `0e5`},
 		{`[1e400,-12.50]`, `[10e399,-12.5]`},
+		{`{"a":[1,{"x":2,"y":[3]},4],"b":5}`, `{"b":5,"a":[1,{"y":[3],"x":2},4]}`},
 		{`"\ud800"`, `"\uD800"`},
 	} {
 		want := Fingerprint(seed, []byte(same[0]))
@@ -30,7 +31,7 @@ func TestFingerprintTellsValuesApart(t *testing.T) {
 	seen := map[uint64]string{}
 	for _, raw := range []string{
 		`{}`, `[]`, `[[]]`, `""`, `"a"`, `"b"`, `1`, `"1"`, `10`, `-1`, `true`, `"true"`, `null`, `{"a":1}`, `{"a":2}`, `{"b":1}`, `["a",1]`, `{"a":{"b":1}}`,
-		`{"a":[1]}`, `1e30`, `1e31`, `1e99999999999999999999`,
+		`{"a":[1]}`, `{"a":1,"b":2}`, `{"a":2,"b":1}`, `{"a":"b","b":"a"}`, `{"a":"a","b":"b"}`, `1e30`, `1e31`, `1e99999999999999999999`,
 	} {
 		sum := Fingerprint(seed, []byte(raw))
 		if other, taken := seen[sum]; taken {
