@@ -5,8 +5,8 @@ import "github.com/bentabol/mcp-retry/policy"
 // Operations are reused: they are large, and what policy has allocated in them is worth keeping.
 
 const (
-	maxFree       = 128     // operations that lie ready
-	maxFreeBuffer = 4 << 10 // bytes of the frame that one of them keeps room for
+	maxFree       = 128      // operations that lie ready
+	maxFreeBuffer = 16 << 10 // bytes of the frame that one of them keeps room for, at most 2 MiB in all
 )
 
 // blankOperation returns an operation as if it were new.
