@@ -13,6 +13,7 @@ const (
 	edgeBytes  = 4 << 10   // how much of either end of an over-long line is kept
 	growth     = 4         // factor by which a buffer grows when a line does not fit
 	trimBytes  = 4         // a byte order mark and a carriage return, which do not count against the limit
+	likelyMost = 4 << 20   // up to this size a frame is expected to be no larger than the large one before it
 )
 
 var byteOrderMark = []byte("\xEF\xBB\xBF")
@@ -26,6 +27,9 @@ type Reader struct {
 	start   int // buf[start:end] is read but not handed out
 	end     int
 	scanned int // bytes of it that are known to hold no newline
+
+	spare []byte // the small buffer, while a larger one is filled
+	large int    // size of the last frame that went to the caller with its buffer, if that was no more than likelyMost
 
 	long *TooLong // the over-long line that is being dropped, or nil
 	err  error    // what src ended with
@@ -127,7 +131,13 @@ func (r *Reader) take(line []byte) (frame []byte, owned bool, err error) {
 		// Moving the rest for every frame would be quadratic in a source that fills the buffer at each read.
 		return bytes.Clone(frame), true, nil
 	}
-	r.buf = make([]byte, max(baseBuffer, len(rest)))
+	if r.large = 0; len(line) <= likelyMost {
+		r.large = len(line)
+	}
+	if r.buf = r.spare; len(r.buf) < len(rest) || len(r.buf) == 0 {
+		r.buf = make([]byte, max(baseBuffer, len(rest)))
+	}
+	r.spare = nil
 	r.start, r.end = 0, copy(r.buf, rest)
 	return frame, true, nil
 }
@@ -169,11 +179,17 @@ func (r *Reader) makeRoom() {
 		return
 	}
 	size := len(r.buf) * growth
+	if r.large > len(r.buf) {
+		size = r.large + baseBuffer
+	}
 	if r.max > 0 && int64(size) > r.max/2 {
 		size = int(r.max + baseBuffer)
 	}
 	// Pages that are never written to cost no memory, so a large factor costs less than the garbage of many copies.
 	buf := make([]byte, size)
+	if len(r.buf) == baseBuffer {
+		r.spare = r.buf
+	}
 	r.start, r.end = 0, copy(buf, r.buf[r.start:r.end])
 	r.buf = buf
 }

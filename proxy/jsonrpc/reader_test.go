@@ -387,3 +387,18 @@ func FuzzReader(f *testing.F) {
 		}
 	})
 }
+
+// A source of large frames, one after the other, costs no more memory for each than the frame takes.
+func TestReaderExpectsALargeFrameAfterALargeFrame(t *testing.T) {
+	frame := strings.Repeat("x", 1<<20)
+	r := NewReader(chunked(strings.Repeat(frame+"\n", 4), 64<<10), 0)
+	for n := range 4 {
+		got, owned, err := r.Next()
+		if err != nil || !owned || len(got) != len(frame) {
+			t.Fatalf("frame %d: %d bytes, owned %v, %v", n, len(got), owned, err)
+		}
+		if n > 0 && cap(got) > len(frame)+baseBuffer {
+			t.Errorf("frame %d takes %d bytes for %d", n, cap(got), len(frame))
+		}
+	}
+}
