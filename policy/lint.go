@@ -3,6 +3,7 @@ package policy
 import (
 	"cmp"
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 
@@ -158,6 +159,23 @@ func newLinter(s *schema.Server, p *Policy, tools []ToolInfo, only string) (*lin
 	}
 	l.makeSubjects()
 	return l, nil
+}
+
+// stating goes through the settings of the file's rules that may hold for some call.
+func (l *linter) stating() iter.Seq2[*lintRule, *lintSetting] {
+	return func(yield func(*lintRule, *lintSetting) bool) {
+		for i := range l.rules {
+			r := &l.rules[i]
+			if r.builtin || r.dead {
+				continue
+			}
+			for j := range r.settings {
+				if !yield(r, &r.settings[j]) {
+					return
+				}
+			}
+		}
+	}
 }
 
 func ruleOwner(r *schema.Rule) string {

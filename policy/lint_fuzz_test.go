@@ -11,7 +11,7 @@ import (
 
 var lintIDs = []string{
 	LintNever, LintAlways, LintShadowed, LintCost, LintRetryUnsafe, LintRetryUnsafeIdle, LintRetryAnswered, LintRetryUnannotated, LintRetryHopeless, LintNoJitter,
-	LintWorstCase, LintCacheWrites, LintCacheUnannotated, LintStaleLong, LintKeyConstant, LintKeyVolatile, LintKeyConcat, LintBreakerOneCall, LintBreakerAnswers,
+	LintWorstCase, LintOutlasts, LintCacheWrites, LintCacheUnannotated, LintStaleLong, LintKeyConstant, LintKeyVolatile, LintKeyConcat, LintBreakerOneCall, LintBreakerAnswers,
 	LintScopeUnbounded, LintLimitUnbounded, LintNoTool, LintNoArgument, LintArgUnguarded, LintDeadRule,
 }
 
@@ -98,12 +98,11 @@ func checkConstancy(t *testing.T, p *Policy, found *schema.Finding, text string,
 	if e == nil {
 		return
 	}
-	phase, _ := PhaseOf(d)
 	failures := []Failure{
 		timeout, {Kind: "exit", Delivery: "unknown", Transient: true}, {Kind: "tool", Delivery: "answered", Text: "401", Message: "401"}, rpcFailure(-32603, "a"),
 		rpcFailure(-32602, ""), rpcFailure(7, "x"), rpcFailure(-32000, "busy"), {Kind: "overloaded", Code: -32023, Delivery: "rejected", RetryAfter: time.Second},
 	}
-	switch phase {
+	switch questions[questionOf(d)].phase {
 	case BeforeCall, AfterSuccess:
 		failures = []Failure{{}}
 	case AfterAttempt:

@@ -24,6 +24,7 @@ const (
 
 	LintAboveBound = "above-bound"     // warning: a duration longer than what bounds it: an expression's value, or max_wait above total_timeout
 	LintWorstCase  = "worst-case-time" // warning: of the attempts fewer than half, or no second one, fit into total_timeout; a note if some do not fit
+	LintOutlasts   = "outlasts-client" // note: without a total_timeout, a call may take longer than clients wait
 
 	// Cache.
 

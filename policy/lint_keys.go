@@ -14,37 +14,30 @@ import (
 
 // keys reports keys that are equal for calls that differ, or never equal.
 func (l *linter) keys() {
-	for i := range l.rules {
-		r := &l.rules[i]
-		if r.builtin || r.dead {
+	for r, s := range l.stating() {
+		if s.ask != askIdempotencyKey && s.ask != askCacheKey {
 			continue
 		}
-		for j := range r.settings {
-			s := &r.settings[j]
-			if s.ask != askIdempotencyKey && s.ask != askCacheKey {
-				continue
+		if s.expr == nil {
+			if key, ok := s.literal.(keyLiteral); ok && key.answer == keyStated {
+				l.keyConstant(r, s, "every call")
 			}
-			if s.expr == nil {
-				if key, ok := s.literal.(keyLiteral); ok && key.answer == keyStated {
-					l.keyConstant(r, s, "every call")
-				}
-				continue
-			}
-			k := keyParts{tree: s.expr.tree}
-			k.walk(s.expr.tree.Expr())
-			if len(k.dynamic) == 0 {
-				whose := "every call of a tool"
-				if s.expr.vars&varClient != 0 {
-					whose += " by a client"
-				}
-				if s.expr.vars&(varArgs|varMeta|varNow) == 0 {
-					l.keyConstant(r, s, whose)
-				}
-				continue
-			}
-			l.keyVolatile(s, &k)
-			l.keyConcat(s, &k)
+			continue
 		}
+		k := keyParts{tree: s.expr.tree}
+		k.walk(s.expr.tree.Expr())
+		if len(k.dynamic) == 0 {
+			whose := "every call of a tool"
+			if s.expr.vars&varClient != 0 {
+				whose += " by a client"
+			}
+			if s.expr.vars&(varArgs|varMeta|varNow) == 0 {
+				l.keyConstant(r, s, whose)
+			}
+			continue
+		}
+		l.keyVolatile(s, &k)
+		l.keyConcat(s, &k)
 	}
 }
 

@@ -14,19 +14,12 @@ import (
 
 // scopes reports breakers and buckets that arguments make any number of, and breakers that count what is no failure of the server.
 func (l *linter) scopes() {
-	for i := range l.rules {
-		r := &l.rules[i]
-		if r.builtin || r.dead {
-			continue
-		}
-		for j := range r.settings {
-			s := &r.settings[j]
-			switch {
-			case s.expr != nil && (s.ask == askBreakerScope || s.ask == askRateLimitKey):
-				l.unbounded(r, s)
-			case s.ask == askBreakerFailure:
-				l.countsAnswers(s)
-			}
+	for r, s := range l.stating() {
+		switch {
+		case s.expr != nil && (s.ask == askBreakerScope || s.ask == askRateLimitKey):
+			l.unbounded(r, s)
+		case s.ask == askBreakerFailure:
+			l.countsAnswers(s)
 		}
 	}
 }

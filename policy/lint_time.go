@@ -26,6 +26,7 @@ func (l *linter) times() {
 		seen[name] = true
 		plan := l.policy.For(name).byName()
 		l.worstCase(name, plan)
+		l.outlasts(name, plan)
 		l.jitter(name, plan)
 		l.breakerInOneCall(name, plan)
 		l.waitForTurn(name, plan)
@@ -118,6 +119,41 @@ func (l *linter) worstCase(name string, plan *table) {
 		attempts, of(name), brief(b.CallTimeout), brief(waits), brief(sum), brief(limit), much)
 }
 
+// clientWaits is after which time most clients give a call up.
+const clientWaits = 60 * time.Second
+
+// outlasts reports calls that may take longer than clients wait, because of what is stated of their attempts and nothing of the whole.
+func (l *linter) outlasts(name string, plan *table) {
+	b := &plan.base
+	for _, ask := range []int{askTotalTimeout, askCallTimeout, askMaxRetries} {
+		if plan.depends(ask) {
+			return
+		}
+	}
+	attempts, longest := b.MaxRetries+1, b.TotalTimeout
+	if b.Effects == EffectsUnsafe {
+		attempts, longest = 1, b.CallTimeout
+	}
+	if l.stated(askTotalTimeout, name) != nil || longest <= clientWaits {
+		return
+	}
+	hint := "state total_timeout: 55, or lower call_timeout or max_retries"
+	if 2*b.CallTimeout > patience {
+		hint = "lower call_timeout, or have the client wait longer"
+	}
+	in := fmt.Sprintf("%d attempts", attempts)
+	if attempts == 1 {
+		in = "1 attempt"
+	}
+	for _, ask := range []int{askCallTimeout, askMaxRetries, askBaseDelay, askMaxDelay, askJitter, askBackoff} {
+		if s := l.stated(ask, name); s != nil {
+			l.report(schema.Note, LintOutlasts, s.src.Pos, hint, "a call%s may take %s, in %s of %s, and most clients give up after %s",
+				of(name), brief(longest), in, brief(b.CallTimeout), brief(clientWaits))
+			return
+		}
+	}
+}
+
 // ceiling is the duration in whole seconds, not shorter.
 func ceiling(d time.Duration) string {
 	return brief(time.Duration(math.Ceil(d.Seconds())) * time.Second)
@@ -172,21 +208,14 @@ func (l *linter) breakerInOneCall(name string, plan *table) {
 // cut reports a call_timeout that holds for some calls and is longer than total_timeout. One that holds for all of a tool's is an error
 // of the file (timeout-order).
 func (l *linter) cut() {
-	for i := range l.rules {
-		r := &l.rules[i]
-		if r.builtin || r.dead {
+	for r, s := range l.stating() {
+		call, ok := s.literal.(time.Duration)
+		if s.ask != askCallTimeout || !ok || s.expr != nil || s == l.stated(askCallTimeout, r.tools) {
 			continue
 		}
-		for j := range r.settings {
-			s := &r.settings[j]
-			call, ok := s.literal.(time.Duration)
-			if s.ask != askCallTimeout || !ok || s.expr != nil || s == l.stated(askCallTimeout, r.tools) {
-				continue
-			}
-			if total := l.totalFor(r); total != nil && call > total.literal.(time.Duration) {
-				l.report(schema.Warning, LintAboveBound, s.src.Pos, "lower call_timeout, or state a longer total_timeout beside it",
-					"a call_timeout of %s is cut to the total_timeout of %s (line %d)", brief(call), brief(total.literal.(time.Duration)), total.src.Pos.Line)
-			}
+		if total := l.totalFor(r); total != nil && call > total.literal.(time.Duration) {
+			l.report(schema.Warning, LintAboveBound, s.src.Pos, "lower call_timeout, or state a longer total_timeout beside it",
+				"a call_timeout of %s is cut to the total_timeout of %s (line %d)", brief(call), brief(total.literal.(time.Duration)), total.src.Pos.Line)
 		}
 	}
 }
@@ -244,21 +273,14 @@ const longStale = 24 * time.Hour
 
 // stale reports answers that may be used long after their time.
 func (l *linter) stale() {
-	for i := range l.rules {
-		r := &l.rules[i]
-		if r.builtin || r.dead {
+	for _, s := range l.stating() {
+		if s.ask != askStaleIfError {
 			continue
 		}
-		for j := range r.settings {
-			s := &r.settings[j]
-			if s.ask != askStaleIfError {
-				continue
-			}
-			if d, ok := s.literal.(time.Duration); ok && s.expr == nil && d > longStale {
-				l.report(schema.Warning, LintStaleLong, s.place(), "24h or less", "an answer that is %s past its time may stand in for an error, and nobody sees that it is old", brief(d))
-			} else if s.expr != nil {
-				l.staleLiterals(s)
-			}
+		if d, ok := s.literal.(time.Duration); ok && s.expr == nil && d > longStale {
+			l.report(schema.Warning, LintStaleLong, s.place(), "24h or less", "an answer that is %s past its time may stand in for an error, and nobody sees that it is old", brief(d))
+		} else if s.expr != nil {
+			l.staleLiterals(s)
 		}
 	}
 }

@@ -59,15 +59,6 @@ func (p Phase) Variables() []Variable {
 	return list
 }
 
-// PhaseOf returns the phase in which the decision is asked for, and false for a decision that policy does not know.
-func PhaseOf(d schema.Decision) (Phase, bool) {
-	i := questionOf(d)
-	if i < 0 {
-		return 0, false
-	}
-	return questions[i].phase, true
-}
-
 // Variable is a name that expressions may use.
 type Variable struct {
 	Name   string

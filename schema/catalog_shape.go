@@ -179,8 +179,8 @@ var commentEntries = []Entry{
 	{
 		Number: 52, ID: "ignore-unused", Level: Warning,
 		Title: "an ignore comment that silences nothing",
-		Why:   "What it was for has been mended, or the comment has moved. If it stayed, it would hide the next mistake.",
-		Fix:   "Delete it, or put it on the line of the finding or above it.",
+		Why:   "What it was for has been mended, the comment has moved, or it is not written as one that silences. If it stayed, it would hide the next mistake, or seem to.",
+		Fix:   "Delete it, or put it on the line of the finding or above it, as mcp-retry ignore: RULE REASON.",
 		Bad:   "# mcp-retry ignore: MR047 builds take an hour\ncall_timeout: 60",
 		Good:  "call_timeout: 60",
 	},

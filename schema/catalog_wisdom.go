@@ -71,6 +71,14 @@ var wisdomEntries = []Entry{
 		Good:  "call_timeout: 5s\ntotal_timeout: 55s\nretry: {max_retries: 3}",
 	},
 	{
+		Number: 56, ID: "outlasts-client", Level: Note,
+		Title: "a call that may take longer than clients wait",
+		Why:   "Most clients give a call up after 60 s. Where call_timeout or retries are stated and total_timeout is not, a call takes as long as all of its attempts and waits: the last of them may be made for nobody.",
+		Fix:   "State total_timeout: 55, lower call_timeout, or retry less often; or have the client wait longer.",
+		Bad:   "call_timeout: 20s\nretry: {max_retries: 3}",
+		Good:  "call_timeout: 12s\nretry: {max_retries: 3}",
+	},
+	{
 		Number: 21, ID: "breaker-in-one-call", Level: Warning,
 		Title: "a breaker that one call can open",
 		Why:   "Each attempt counts. With a threshold no greater than the attempts of one call, a single call that fails opens the breaker for everybody, before its own retries are through.",

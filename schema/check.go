@@ -96,8 +96,11 @@ func (c *checker) object(s *shape, n *node, entry Pos, p path) {
 		first[name] = f.key
 		sub := s.field(name)
 		if sub == nil {
-			c.unknown(s, n, f.key, p)
-			c.report.forget(f.value)
+			if to := c.unknown(s, n, f.key, p); to != "" {
+				c.node(s.field(to), f.value, f.key.pos, p.join(name)) // one fault hides no other
+			} else {
+				c.report.forget(f.value)
+			}
 			continue
 		}
 		c.node(sub, f.value, f.key.pos, p.join(name))

@@ -23,15 +23,13 @@ func Convert(file string, data []byte) (converted []byte, findings Findings) {
 		return nil, findings
 	}
 	var r report
-	src := readable(file, data, &r)
-	r.src = src
-	root := parse(src, &r)
+	root := r.read(file, data)
 	d := detect(file, root, &r)
 	if d != shield {
 		return data, findings
 	}
 	check(d, root, &r)
-	c := converter{report: &r, src: src, known: map[edit]bool{}}
+	c := converter{report: &r, src: r.src, known: map[edit]bool{}}
 	c.convert(root)
 	if !r.findings.HasErrors() {
 		converted = append(data[:len(data)-len(stripBOM(data)):len(data)-len(stripBOM(data))], c.apply()...)

@@ -2,39 +2,24 @@ package schema
 
 import (
 	"bytes"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 )
 
 // Each file of testdata/convert, which is in mcp-shield's spelling, has its text in ours in a file beside it.
 func TestFilesOfMCPShieldAreConverted(t *testing.T) {
-	files, err := filepath.Glob("testdata/convert/*.*")
-	if err != nil || len(files) == 0 {
-		t.Fatal("no files", err)
-	}
-	for _, file := range files {
-		if strings.HasSuffix(file, ".want") {
-			continue
+	wanted(t, "convert", ".want", func(t *testing.T, name string, src []byte) []byte {
+		got, findings := Convert(name, src)
+		if findings.HasErrors() {
+			t.Fatal(findings)
 		}
-		t.Run(filepath.Base(file), func(t *testing.T) {
-			src, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			got, findings := Convert(filepath.Base(file), src)
-			if findings.HasErrors() {
-				t.Fatal(findings)
-			}
-			golden(t, file+".want", got)
-			again, findings := Convert(filepath.Base(file), got)
-			if findings.HasErrors() || !bytes.Equal(again, got) {
-				t.Errorf("what was converted is not in our spelling: %v\n%s", findings, again)
-			}
-			sameStart(t, file, src, got)
-		})
-	}
+		again, findings := Convert(name, got)
+		if findings.HasErrors() || !bytes.Equal(again, got) {
+			t.Errorf("what was converted is not in our spelling: %v\n%s", findings, again)
+		}
+		sameStart(t, name, src, got)
+		return got
+	})
 }
 
 // sameStart compares how the servers of two files are started.

@@ -55,6 +55,10 @@ func kindHint(s *shape, n *node, p path) string {
 		return `put "- " before each of its items`
 	case s.kinds&cue.ListKind != 0 && p.last() == "args":
 		return "write " + flowList(strings.Fields(n.text))
+	case s.kinds&cue.ListKind != 0 && s.fill().elem.kinds&^(cue.StructKind|cue.ListKind) == 0:
+		return `write its items below it, each with "- " before`
+	case s.kinds&cue.ListKind != 0 && n.kind == number && s.fill().elem.kinds&cue.NumberKind != 0:
+		return "write [" + n.text + "]"
 	case s.kinds&cue.ListKind != 0:
 		return "write " + flowList([]string{shorten(n.text)})
 	case s.kinds&cue.StructKind != 0 && len(s.fill().names) > 0:
@@ -133,23 +137,24 @@ func shorten(s string) string {
 	return s
 }
 
-// unknown complains of a key that the schema does not have here.
-func (c *checker) unknown(s *shape, in, key *node, p path) {
+// unknown complains of a key that the schema does not have here. It returns the one that it can only be a slip of, or "".
+func (c *checker) unknown(s *shape, in, key *node, p path) (to string) {
 	name := key.text
 	if c.report.full() {
 		key.bad = true
-		return
+		return ""
 	}
 	if s.pattern != nil && len(s.names) == 0 { // a map by names of the user's
 		c.report.fault(key, "bad-value", "", "%s must be %s", quoteKey(name), keyPhrase(p))
-		return
+		return ""
 	}
-	hint, fix := "", c.report.rename(in, key, s.names)
+	hint := ""
+	to = meant(in, key, s.names)
 	switch real, at := c.elsewhere(name); {
 	case commonNames[name] != "" && slices.Contains(s.names, commonNames[name]):
 		hint = `did you mean "` + commonNames[name] + `"?`
 	case real == name:
-		hint, fix = "it belongs under "+at, Fix{}
+		hint, to = "it belongs under "+at, ""
 	case nearest(name, s.names) != "":
 		hint = `did you mean "` + nearest(name, s.names) + `"?`
 	case at != "":
@@ -161,7 +166,8 @@ func (c *checker) unknown(s *shape, in, key *node, p path) {
 	if len(p) > 0 {
 		where = "in " + p.subject()
 	}
-	c.report.mendable(key, fix, "unknown-key", hint, "unknown key %q %s", shorten(name), where)
+	c.report.mendable(key, c.report.rewrite(key, to), "unknown-key", hint, "unknown key %q %s", shorten(name), where)
+	return to
 }
 
 func quoteKey(s string) string { return "the key " + strconv.Quote(shorten(s)) }

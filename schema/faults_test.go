@@ -36,14 +36,15 @@ func golden(t *testing.T, file string, got []byte) {
 	}
 }
 
-// Each file of testdata/faults has its findings, as a user sees them, in a file beside it.
-func TestFaultsAreExplained(t *testing.T) {
-	files, err := filepath.Glob("testdata/faults/*.*")
+// wanted compares what comes of each file in a folder of testdata with the file beside it that has an ending more.
+func wanted(t *testing.T, folder, ending string, come func(t *testing.T, name string, src []byte) []byte) {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join("testdata", folder, "*.*"))
 	if err != nil || len(files) == 0 {
 		t.Fatal("no files", err)
 	}
 	for _, file := range files {
-		if strings.HasSuffix(file, ".want") {
+		if strings.HasSuffix(file, ending) {
 			continue
 		}
 		t.Run(filepath.Base(file), func(t *testing.T) {
@@ -51,27 +52,28 @@ func TestFaultsAreExplained(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			_, findings := Load(filepath.Base(file), src, testEnv)
-			if len(findings) == 0 {
-				t.Fatal("no findings")
-			}
-			var out bytes.Buffer
-			findings.Render(&out, src, false)
-			golden(t, file+".want", out.Bytes())
-			inOrder := slices.IsSortedFunc(findings, func(a, b Finding) int {
-				if a.Pos.Line != b.Pos.Line {
-					return a.Pos.Line - b.Pos.Line
-				}
-				return a.Pos.Col - b.Pos.Col
-			})
-			if !inOrder {
-				t.Error("the findings are not in the order of the file")
-			}
-			for _, raw := range []string{"conflicting values", "disjunction", "hujson", "incomplete value", "_|_", "mapping values"} {
-				if bytes.Contains(out.Bytes(), []byte(raw)) {
-					t.Errorf("the words of a library show: %q", raw)
-				}
-			}
+			golden(t, file+ending, come(t, filepath.Base(file), src))
 		})
 	}
+}
+
+// Each file of testdata/faults has its findings, as a user sees them, in a file beside it.
+func TestFaultsAreExplained(t *testing.T) {
+	wanted(t, "faults", ".want", func(t *testing.T, name string, src []byte) []byte {
+		_, findings := Load(name, src, testEnv)
+		if len(findings) == 0 {
+			t.Fatal("no findings")
+		}
+		var out bytes.Buffer
+		findings.Render(&out, src, false)
+		if !slices.IsSortedFunc(findings, func(a, b Finding) int { return comparePos(a.Pos, b.Pos) }) {
+			t.Error("the findings are not in the order of the file")
+		}
+		for _, raw := range []string{"conflicting values", "disjunction", "hujson", "incomplete value", "_|_", "mapping values"} {
+			if bytes.Contains(out.Bytes(), []byte(raw)) {
+				t.Errorf("the words of a library show: %q", raw)
+			}
+		}
+		return out.Bytes()
+	})
 }

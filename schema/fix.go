@@ -14,21 +14,21 @@ var sameMeaning = []string{
 	"max_retry", "maxRetry",
 }
 
-// rename is the correction of an unknown key, or none.
-func (r *report) rename(in, key *node, names []string) Fix {
+// meant is the key that an unknown one can only be a slip of, or "".
+func meant(in, key *node, names []string) string {
 	to := certain(key, names)
 	if other := commonNames[key.text]; slices.Contains(sameMeaning, key.text) && slices.Contains(names, other) {
 		to = other
 	}
 	if to == "" || in.key(to) != nil {
-		return Fix{}
+		return ""
 	}
 	for i := range in.fields { // two keys that were meant for one: which of them counts is not ours to say
 		if k := in.fields[i].key; k != key && certain(k, names) == to {
-			return Fix{}
+			return ""
 		}
 	}
-	return r.rewrite(key, to)
+	return to
 }
 
 // certain returns the only candidate that a word can be a slip of, or "".

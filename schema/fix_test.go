@@ -42,7 +42,7 @@ func TestMend(t *testing.T) {
 		{"a leading zero", "a.yaml", head + "retry: {max_retries: 03}\n", ""},
 		{"out of bounds", "a.yaml", head + "retry: {max_retries: 99}\n", ""},
 		{"mcp-shield's key among ours", "a.yaml", head + "timeout: 5\n    restart: never\n", head + "call_timeout: 5\n    restart: never\n"},
-		{"JSON", "a.json", "{\"servers\": {\"a\": {\"command\": \"x\", // it\n\"call_timout\": \"30\", \"restart\": \"nevr\"}}}", "{\"servers\": {\"a\": {\"command\": \"x\", // it\n\"call_timeout\": \"30\", \"restart\": \"never\"}}}"},
+		{"JSON", "a.json", "{\"servers\": {\"a\": {\"command\": \"x\", // it\n\"call_timout\": \"30\", \"restart\": \"nevr\"}}}", "{\"servers\": {\"a\": {\"command\": \"x\", // it\n\"call_timeout\": 30, \"restart\": \"never\"}}}"},
 		{"CUE", "a.cue", "servers: a: {\n\tcommand: \"x\"\n\tcall_timeout: \"30\" // half a minute\n}\n", "servers: a: {\n\tcommand: \"x\"\n\tcall_timeout: 30 // half a minute\n}\n"},
 		{"a value that CUE computes", "a.cue", "n: \"30\"\nservers: a: {\n\tcommand: \"x\"\n\tcall_timeout: n\n}\n", ""},
 		{"wide characters before it", "a.yaml", "servers:\n  日本: {command: x, args: [日本語], call_timout: 5}\n", "servers:\n  日本: {command: x, args: [日本語], call_timeout: 5}\n"},

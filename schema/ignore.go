@@ -1,11 +1,12 @@
 package schema
 
 import (
-	"bytes"
 	"fmt"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"unicode/utf8"
 )
 
@@ -17,6 +18,11 @@ import (
 // item. A rule is named by its number or its ID, several are parted by commas. Below a | or >, where YAML knows no comments, it stands
 // on or above the line of the key.
 const ignoreMark = "mcp-retry ignore:"
+
+// marks finds ignoreMark, and what is meant as it.
+var marks = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?i)\bmcp[-_ ]?retry[-_:, ]{0,3}ignore\b:?`)
+})
 
 // ignore is one rule that a comment silences.
 type ignore struct {
@@ -30,10 +36,10 @@ type ignore struct {
 
 // Silence leaves out those of the findings that comments in the text ask to ignore, and adds what is wrong with such comments:
 // one without a reason (ignore-reason), of a rule that there is not (ignore-unknown), of an error (ignore-error: run would refuse
-// the config all the same), and one that silences nothing (ignore-unused). file says how the text is spelled, as in [Load];
+// the config all the same), and one that silences nothing, or is not written as one that does (ignore-unused). file says how the text is spelled, as in [Load];
 // toolsKnown that the findings are those with the server's tools known.
 func (fs Findings) Silence(file string, src []byte, toolsKnown bool) Findings {
-	if !bytes.Contains(src, []byte(ignoreMark)) {
+	if !marks().Match(src) {
 		return fs
 	}
 	var r report
@@ -157,15 +163,12 @@ func multiline(n *node, blocks map[int]int) {
 func readIgnores(s *source, root *node, r *report) []*ignore {
 	quoted := map[Pos]bool{}
 	eachText(root, func(n *node) {
-		for from := 0; n.kind == text; {
-			i := strings.Index(n.text[from:], ignoreMark)
-			if i < 0 {
-				return
-			}
-			from += i
-			p := n.place(from, 1)
+		if n.kind != text {
+			return
+		}
+		for _, mark := range marks().FindAllStringIndex(n.text, -1) {
+			p := n.place(mark[0], 1)
 			quoted[Pos{Line: p.Line, Col: p.Col}] = true
-			from++
 		}
 	})
 	sign := "#"
@@ -176,16 +179,21 @@ func readIgnores(s *source, root *node, r *report) []*ignore {
 	var found []*ignore
 	for n := 1; n <= len(s.lines); n++ {
 		line := s.line(n)
-		at := strings.Index(line, ignoreMark)
-		if at < 0 {
+		mark := marks().FindStringIndex(line)
+		if mark == nil {
 			continue
 		}
+		at := mark[0]
 		code, isComment := strings.CutSuffix(strings.TrimRight(line[:at], " \t"), sign)
 		if !isComment || quoted[Pos{Line: n, Col: 1 + utf8.RuneCountInString(line[:at])}] {
 			continue
 		}
 		if sign == "#" && strings.TrimRight(code, " \t") == code && code != "" {
 			continue // in YAML a blank stands before the sign of a comment
+		}
+		if line[at:mark[1]] != ignoreMark {
+			warnOfMark(s, n, mark, r)
+			continue
 		}
 		target := n
 		if strings.TrimSpace(code) == "" || sign == "#" && onlyDashes(code) {
@@ -215,12 +223,21 @@ func nextCode(s *source, n int, sign string) int {
 // onlyDashes reports whether a line of YAML holds but the dashes of items.
 func onlyDashes(line string) bool { return strings.Trim(line, "- \t") == "" }
 
+// warnOfMark warns of what is meant as ignoreMark and is not: where a rule follows it, for else it is a part of a sentence.
+func warnOfMark(s *source, n int, mark []int, r *report) {
+	line := s.line(n)
+	start := mark[1] + len(line[mark[1]:]) - len(strings.TrimLeft(line[mark[1]:], " \t:"))
+	end := start + wordLen(line[start:])
+	if rule, ok := Lookup(line[start:end]); ok {
+		r.warnAt(s.within(n, mark[0], end), "ignore-unused", `write "`+ignoreMark+" "+rule.Code()+`" and the reason`,
+			"this comment silences nothing: it does not begin as one that does")
+	}
+}
+
 // readIgnore reads what follows the mark: rules, parted by commas, and the reason.
 func readIgnore(s *source, line, off, target int, r *report) []*ignore {
 	words := s.line(line)
-	place := func(from, to int) Pos {
-		return Pos{File: s.file, Line: line, Col: 1 + utf8.RuneCountInString(words[:from]), Len: max(1, utf8.RuneCountInString(words[from:to]))}
-	}
+	place := func(from, to int) Pos { return s.within(line, from, to) }
 	var found []*ignore
 	var names []string
 	end := off

@@ -40,6 +40,11 @@ func TestSilence(t *testing.T) {
 		{"JSON above", "a.json", "{\"servers\": {\"a\": {\"command\": \"x\",\n// mcp-retry ignore: MR047 it builds\n\"call_timeout\": 7200}}}", nil},
 		{"JSON text", "a.json", "{\"servers\": {\"a\": {\"command\": \"x // mcp-retry ignore: MR047 it builds\",\"args\":[],\n\"call_timeout\": 7200}}}", []string{"milliseconds"}},
 		{"CUE", "a.cue", "servers: a: {\n\tcommand: \"x\"\n\t// mcp-retry ignore: MR047 it builds\n\tcall_timeout: 7200\n}\n", nil},
+		{"no colon", "a.yaml", head + "    call_timeout: 7200 # mcp-retry ignore MR047 it builds\n", []string{"milliseconds", "ignore-unused"}},
+		{"the colon too early", "a.yaml", head + "    # mcp-retry: ignore milliseconds it builds\n    call_timeout: 7200\n", []string{"ignore-unused", "milliseconds"}},
+		{"in capitals", "a.json", "{\"servers\": {\"a\": {\"command\": \"x\",\n// MCP-Retry-Ignore: MR047 it builds\n\"call_timeout\": 7200}}}", []string{"ignore-unused", "milliseconds"}},
+		{"prose that names no rule", "a.yaml", head + "    # have mcp-retry ignore tools that write\n    cwd: /tmp # mcp-retry ignores it\n", nil},
+		{"no colon, in quotes", "a.yaml", head + "    env: {A: \"x # mcp-retry ignore MR047 x\"}\n    cwd: /tmp\n", nil},
 		{"another sign", "a.cue", "servers: a: {\n\tcommand: \"x\"\n\tcall_timeout: 7200 // # mcp-retry ignore MR047\n}\n", []string{"milliseconds"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -52,6 +57,17 @@ func TestSilence(t *testing.T) {
 				t.Errorf("got %v, want %v", got, test.want)
 			}
 		})
+	}
+}
+
+func TestACommentThatIsNotWrittenAsOneThatSilencesIsToldHow(t *testing.T) {
+	text := []byte("servers:\n  a:\n    command: x\n    call_timeout: 7200 # mcp-retry ignore mr047 it builds\n")
+	_, findings := Load("a.yaml", text, testEnv)
+	got := findings.Silence("a.yaml", text, false)
+	want := Finding{Pos: Pos{File: "a.yaml", Line: 4, Col: 26, Len: 22}, Level: Warning, ID: "ignore-unused",
+		Message: "this comment silences nothing: it does not begin as one that does", Hint: `write "mcp-retry ignore: MR047" and the reason`}
+	if len(got) != 2 || got[1] != want {
+		t.Errorf("got %v", got)
 	}
 }
 

@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"bytes"
 	"io"
 	"os"
 	"path/filepath"
@@ -25,16 +26,11 @@ func Load(file string, data []byte, env func(string) (string, bool)) (cfg *Confi
 	if env == nil {
 		env = func(string) (string, bool) { return "", false }
 	}
-	src := readable(file, data, &r)
-	if src == nil {
-		return nil, nil
-	}
-	r.src = src
-	root := parse(src, &r)
+	root := r.read(file, data)
 	if root == nil {
 		return nil, nil
 	}
-	if root.kind == null && strings.TrimSpace(root.text) == "" {
+	if root.statesNothing() {
 		r.errorAt(root.pos, "missing-key", startHint, "the file states nothing")
 		return &Config{File: file}, nil
 	}
@@ -76,6 +72,17 @@ func ReadFile(path string) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, maxFileBytes+1))
 }
 
+// read makes a tree of a file. nil = it could not be parsed, and a finding says why.
+func (r *report) read(file string, data []byte) *node {
+	if r.src = readable(file, data, r); r.src == nil {
+		return nil
+	}
+	return parse(r.src, r)
+}
+
+// statesNothing reports whether a file holds but blanks and comments.
+func (n *node) statesNothing() bool { return n.kind == null && strings.TrimSpace(n.text) == "" }
+
 // readable checks that the bytes are text of a reasonable size.
 func readable(file string, data []byte, r *report) *source {
 	start := Pos{File: file, Line: 1, Col: 1}
@@ -97,6 +104,9 @@ func readable(file string, data []byte, r *report) *source {
 	}
 	return src
 }
+
+// stripBOM removes a byte order mark, which some editors put before UTF-8.
+func stripBOM(b []byte) []byte { return bytes.TrimPrefix(b, []byte("\xef\xbb\xbf")) }
 
 // parse builds the tree of the file; nil = it could not be parsed, and a finding says why.
 func parse(src *source, r *report) *node {

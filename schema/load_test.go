@@ -45,43 +45,30 @@ func decided(s *Server, tool string, d Decision) any {
 
 // Each file of testdata/good loads, and its normal form is in a file beside it.
 func TestGoodFilesDesugar(t *testing.T) {
-	files, err := filepath.Glob("testdata/good/*")
-	if err != nil || len(files) == 0 {
-		t.Fatal("no files", err)
-	}
-	for _, file := range files {
-		if strings.HasSuffix(file, ".normal") {
-			continue
+	env := func(name string) (string, bool) {
+		if name == "GITHUB_TOKEN" {
+			return "s3cret", true
 		}
-		t.Run(filepath.Base(file), func(t *testing.T) {
-			src, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			env := func(name string) (string, bool) {
-				if name == "GITHUB_TOKEN" {
-					return "s3cret", true
-				}
-				return testEnv(name)
-			}
-			cfg, findings := Load(filepath.Base(file), src, env)
-			if len(findings) > 0 {
-				t.Fatalf("findings: %v", findings)
-			}
-			var out bytes.Buffer
-			if err := WriteNormal(&out, cfg); err != nil {
-				t.Fatal(err)
-			}
-			golden(t, file+".normal", out.Bytes())
-			var back any
-			if err := yaml.Unmarshal(out.Bytes(), &back); err != nil {
-				t.Errorf("the normal form is no YAML: %v", err)
-			}
-			if strings.Contains(out.String(), "s3cret") {
-				t.Error("the normal form shows a secret")
-			}
-		})
+		return testEnv(name)
 	}
+	wanted(t, "good", ".normal", func(t *testing.T, name string, src []byte) []byte {
+		cfg, findings := Load(name, src, env)
+		if len(findings) > 0 {
+			t.Fatalf("findings: %v", findings)
+		}
+		var out bytes.Buffer
+		if err := WriteNormal(&out, cfg); err != nil {
+			t.Fatal(err)
+		}
+		var back any
+		if err := yaml.Unmarshal(out.Bytes(), &back); err != nil {
+			t.Errorf("the normal form is no YAML: %v", err)
+		}
+		if strings.Contains(out.String(), "s3cret") {
+			t.Error("the normal form shows a secret")
+		}
+		return out.Bytes()
+	})
 }
 
 func TestTheSameConfigInThreeSpellings(t *testing.T) {

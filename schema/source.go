@@ -50,6 +50,12 @@ func (s *source) lineCol(off int) (line, col int) {
 	return line, 1 + utf8.RuneCountInString(s.text[s.lines[line-1]:off])
 }
 
+// within is the place of some bytes of a line.
+func (s *source) within(n, from, to int) Pos {
+	line := s.line(n)
+	return Pos{File: s.file, Line: n, Col: 1 + utf8.RuneCountInString(line[:from]), Len: max(1, utf8.RuneCountInString(line[from:to]))}
+}
+
 func (s *source) width(off, end int) int {
 	end = min(max(end, off), len(s.text))
 	span := s.text[off:end]

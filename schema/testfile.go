@@ -3,7 +3,6 @@ package schema
 import (
 	_ "embed"
 	"encoding/json"
-	"strings"
 	"time"
 
 	"cuelang.org/go/cue"
@@ -133,16 +132,11 @@ var tests = &dialect{file: "test.cue", text: testCUE}
 func LoadTest(file string, data []byte) (f *TestFile, findings Findings) {
 	var r report
 	defer func() { r.findings.Sort(); findings = r.findings }()
-	src := readable(file, data, &r)
-	if src == nil {
-		return nil, nil
-	}
-	r.src = src
-	root := parse(src, &r)
+	root := r.read(file, data)
 	if root == nil {
 		return nil, nil
 	}
-	if root.kind == null && strings.TrimSpace(root.text) == "" {
+	if root.statesNothing() {
 		r.errorAt(root.pos, "missing-key", testStartHint, "the file states nothing")
 		return &TestFile{File: file}, nil
 	}

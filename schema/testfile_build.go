@@ -109,6 +109,7 @@ func (b *testBuilder) test(n *node) *Test {
 		if len(t.Rows) == 0 {
 			b.errorAt(t.Pos, "missing-key", "", "the table has no rows")
 		}
+	case n.key("steps") != nil || n.key("each") != nil: // which is no list, and told
 	default:
 		t.Rows = []*TestRow{{Pos: t.Pos, Steps: []*TestStep{b.step(n, nil)}}}
 	}
@@ -157,7 +158,11 @@ func (b *testBuilder) step(n, test *node) *TestStep {
 		return s
 	}
 	s.At = []time.Duration{0}
-	if at := inherited("at"); at != nil && len(at.items) > 0 {
+	if at := inherited("at"); at != nil && at.kind == list && len(at.items) == 0 {
+		if test.get("at") == nil { // a row may take back what its test says
+			b.errorAt(at.pos, "bad-value", "leave it out for one call at once", "\"at\" names no time, so there would be no call")
+		}
+	} else if at != nil && len(at.items) > 0 {
 		s.At = nil
 		for _, item := range at.items {
 			if d, ok := item.duration(); ok {

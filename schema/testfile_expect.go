@@ -34,6 +34,9 @@ func (b *testBuilder) expectations(n *node) []Expectation {
 
 func (b *testBuilder) expectation(list []Expectation, key string, n *node) []Expectation {
 	e := Expectation{Key: key, Pos: n.pos, Text: n.text, Written: n.whereWritten("")}
+	if n.kind == text && n.text == "" {
+		e.Text = `""`
+	}
 	switch key {
 	case "result", "idempotency_key":
 		e.Text = string(n.json())

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -166,6 +167,12 @@ func FuzzLoadTest(f *testing.F) {
 			file, findings := LoadTest(name, []byte(text))
 			if file == nil && !findings.HasErrors() {
 				t.Fatal("neither a file nor a finding")
+			}
+			lines := strings.Count(strings.ReplaceAll(text, "\r", "\n"), "\n") + 1
+			for _, x := range findings {
+				if x.Pos.Line < 1 || x.Pos.Line > lines || x.Pos.Col < 1 || x.Message == "" || x.ID == "" {
+					t.Errorf("%+v", x)
+				}
 			}
 		}
 	})
