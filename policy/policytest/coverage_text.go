@@ -10,8 +10,10 @@ import (
 func (c *Coverage) WriteText(w io.Writer, style Style) error {
 	p := &pretty{w: w, style: style}
 	p.printf("\n%s\n", p.paint("1", "coverage"))
+	some := false
 	for _, config := range c.Configs {
 		p.printf("  %s: %s\n", config.File, strings.Join(config.counts(), ", "))
+		some = some || len(config.Points) > 0
 		missed := map[string]bool{} // rules of which nothing was reached: that says it all
 		for _, point := range config.Points {
 			if point.Hits > 0 || missed[point.Rule] && point.Kind != RuleMatched {
@@ -21,12 +23,17 @@ func (c *Coverage) WriteText(w io.Writer, style Style) error {
 			p.printf("    %s  %s\n", p.paint("2", point.Pos.String()), p.paint("33", clip(point.Missed(), 120)))
 		}
 	}
-	p.printf("  in all %g %%\n", c.Percent())
+	if some {
+		p.printf("  in all %g %%\n", c.Percent())
+	}
 	return p.err
 }
 
 // counts says for each kind of point how many were reached.
 func (c *ConfigCoverage) counts() []string {
+	if len(c.Points) == 0 {
+		return []string{"no rules to cover"}
+	}
 	var counts []string
 	for kind, name := range kindNames {
 		if reached, all := c.Count(PointKind(kind)); all > 0 {

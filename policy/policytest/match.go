@@ -45,7 +45,11 @@ func (c *Call) look(key string, executions int) got {
 	case "idempotency_key":
 		return raw(c.key)
 	case "breaker.scope":
-		return words(c.scope())
+		scope, decided := c.values[schema.BreakerScope].(string)
+		if !decided {
+			return got{}
+		}
+		return wordsOrNone(scope)
 	case "breaker.state":
 		return words(c.state)
 	case "denied":
@@ -75,7 +79,7 @@ func (c *Call) look(key string, executions int) got {
 		if c.failure == nil {
 			return got{}
 		}
-		return words(c.failure.Message)
+		return wordsOrNone(c.failure.Message)
 	case "result":
 		return raw(c.Result)
 	case "cel_errors":
@@ -92,6 +96,14 @@ func words(s string) got {
 		return got{}
 	}
 	return got{s, s}
+}
+
+// wordsOrNone is a text that may well be empty.
+func wordsOrNone(s string) got {
+	if s == "" {
+		return got{s, `""`}
+	}
+	return words(s)
 }
 
 func number(n int64) got { return got{n, strconv.FormatInt(n, 10)} }

@@ -18,7 +18,8 @@ type Style struct {
 }
 
 // WritePretty writes the report for people: each failure with its place, want and got side by side, the timeline of the row,
-// and the values of the expressions that decided; at the end how many passed.
+// and the values of the expressions that decided; at the end how many passed. Of a file that could not be used it says no more than that:
+// [Fault] has the rest.
 func (r *Report) WritePretty(w io.Writer, style Style) error {
 	p := &pretty{w: w, style: style}
 	for _, f := range r.Files {
@@ -28,8 +29,6 @@ func (r *Report) WritePretty(w io.Writer, style Style) error {
 	}
 	for _, result := range r.faulty() {
 		p.printf("%s  %s\n      %s\n\n", p.paint("1;31", "FAIL"), p.paint("1", result.File), "the file cannot be used")
-		p.failures(result)
-		p.printf("\n")
 	}
 	passed, failed := r.Count()
 	verdict := p.paint("32", "PASS")
