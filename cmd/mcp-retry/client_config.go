@@ -72,7 +72,7 @@ func parseClientConfig(f clientFile, text []byte) (*clientConfig, error) {
 	if tooDeep(json) {
 		return nil, fmt.Errorf("cannot read %q: its values are nested more than %d deep", f.path, deepest)
 	}
-	root, err := hujson.Parse(json)
+	root, err := parseCommented(json)
 	if err != nil {
 		return nil, fmt.Errorf("cannot read %q: %s", f.path, strings.TrimPrefix(err.Error(), "hujson: "))
 	}
@@ -91,6 +91,21 @@ func parseClientConfig(f clientFile, text []byte) (*clientConfig, error) {
 		}
 	}
 	return c, nil
+}
+
+// parseCommented parses JSON with comments and trailing commas. A comment may end with the file, which the parser does not take
+// for the end of a line.
+func parseCommented(json []byte) (hujson.Value, error) {
+	root, err := hujson.Parse(json)
+	if err == nil || bytes.HasSuffix(json, []byte("\n")) {
+		return root, err
+	}
+	whole, notThat := hujson.Parse(append(bytes.Clone(json), '\n'))
+	if notThat != nil {
+		return root, err
+	}
+	whole.AfterExtra = bytes.TrimSuffix(whole.AfterExtra, []byte("\n"))
+	return whole, nil
 }
 
 // deepest is how deep values may be nested: the parser recurses, and has no bound of its own.

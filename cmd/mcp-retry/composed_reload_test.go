@@ -96,13 +96,19 @@ func TestAServerThatIsRemovedFromTheConfigFinishesAndLeaves(t *testing.T) {
 	c.nothingElse()
 }
 
-func TestAnotherOrderAndSeparatorAreTakenOver(t *testing.T) {
-	t.Parallel()
-	alpha := part{name: "alpha", script: toolbox(readTool("look"))}
-	beta := part{name: "beta", script: toolbox(plainTool("work"))}
-	c := startComposed(t, alpha, beta)
+// lookAndWork starts a session with two servers, alpha that has a tool look and beta that has a tool work, and has it list the tools.
+func lookAndWork(t *testing.T, args ...string) (c *composed, alpha, beta part) {
+	alpha = part{name: "alpha", script: toolbox(readTool("look"))}
+	beta = part{name: "beta", script: toolbox(plainTool("work"))}
+	c = startComposedWith(t, args, alpha, beta)
 	c.greet()
 	c.tools("1")
+	return c, alpha, beta
+}
+
+func TestAnotherOrderAndSeparatorAreTakenOver(t *testing.T) {
+	t.Parallel()
+	c, alpha, beta := lookAndWork(t)
 	c.put(c.config(beta, alpha))
 	c.changed("tools", "prompts", "resources")
 	if got := c.tools("2"); got != "beta__work alpha__look" {
@@ -125,11 +131,7 @@ func TestAnotherOrderAndSeparatorAreTakenOver(t *testing.T) {
 
 func TestServersWhoseNamesCannotStandTogetherAreRefusedWhole(t *testing.T) {
 	t.Parallel()
-	alpha := part{name: "alpha", script: toolbox(readTool("look"))}
-	beta := part{name: "beta", script: toolbox(plainTool("work"))}
-	c := startComposed(t, alpha, beta)
-	c.greet()
-	c.tools("1")
+	c, alpha, _ := lookAndWork(t)
 	c.put(c.config(part{name: "alpha__x", script: toolbox()}, alpha))
 	c.reloaded("error", "cannot be composed")
 	c.call("2", "beta__work", "{}")
@@ -189,12 +191,9 @@ func TestANameThatWasCutIsKnownToASessionThatHasListedNothing(t *testing.T) {
 
 func TestTheMetricsOfARemovedServerAreItsLast(t *testing.T) {
 	t.Parallel()
-	alpha := part{name: "alpha", script: toolbox(readTool("look"))}
-	beta := part{name: "beta", script: toolbox(plainTool("work"))}
-	c := startComposedWith(t, []string{"--metrics", freeAddress(t)}, alpha, beta)
-	f := &measuredField{field: c.field, address: c.cmd.Args[len(c.cmd.Args)-1]}
-	c.greet()
-	c.tools("1")
+	address := freeAddress(t)
+	c, alpha, _ := lookAndWork(t, "--metrics", address)
+	f := &measuredField{field: c.field, address: address}
 	c.call("2", "beta__work", "{}")
 	c.success("2")
 	c.put(c.config(alpha))

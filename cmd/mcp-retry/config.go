@@ -27,7 +27,7 @@ func findConfig(path string) (string, error) {
 		}
 	}
 	return "", usagef("no config: there is no %s here", strings.Join(defaultConfigs, ", ")).
-		hint("name one with --config FILE, or wrap a server without one: mcp-retry wrap -- COMMAND")
+		hint("mcp-retry init writes one; or name one with --config FILE, or wrap a server without one: mcp-retry wrap -- COMMAND")
 }
 
 // loaded is a config file, with everything that is to be said about it.

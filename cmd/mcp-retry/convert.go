@@ -1,6 +1,8 @@
 package main
 
 import (
+	"slices"
+
 	"github.com/bentabol/mcp-retry/schema"
 	"github.com/spf13/cobra"
 )
@@ -18,7 +20,10 @@ Comments and order stay. A file in our spelling is printed as it is.
 mcp-shield's files need not be converted: run and wrap load them as they are.
 What they cannot say, as caching or rules, needs our spelling.
 
-Without FILE or --config the file is ./mcp-shield.yaml.`,
+Without FILE or --config the file is ./mcp-shield.yaml.
+
+Exit status: 0 if it is printed, 1 if something in it cannot be rewritten where it
+stands (such as an alias), 2 if the file cannot be used.`,
 		Example: `  mcp-retry convert mcp-shield.yaml > mcp-retry.yaml`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 1 {
@@ -52,7 +57,10 @@ func (u *ui) convert(path string) error {
 	if converted == nil {
 		l := loadText(path, text)
 		findings.Render(u.stderr, l.shown(), colors(u.stderr))
-		return &failure{status: exitFailed}
+		if slices.ContainsFunc(l.findings, func(f schema.Finding) bool { return f.Level == schema.Error && f.ID != unsetVariable }) {
+			return &failure{status: exitUsage}
+		}
+		return &failure{status: exitFailed} // it can be used, and run will
 	}
 	_, err = u.stdout.Write(converted)
 	return err

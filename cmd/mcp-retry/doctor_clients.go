@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"errors"
@@ -10,8 +11,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
-
-	"github.com/tailscale/hujson"
 )
 
 // clients looks at the entries of the clients.
@@ -182,9 +181,11 @@ func sessionHooks(file string) []sessionHook {
 	if err != nil || tooDeep(text) {
 		return nil
 	}
-	if text, err = hujson.Standardize(text); err != nil {
+	root, err := parseCommented(bytes.TrimPrefix(text, []byte(utf8BOM)))
+	if err != nil {
 		return nil
 	}
+	root.Standardize()
 	var settings struct {
 		Hooks struct {
 			SessionStart []struct {
@@ -192,7 +193,7 @@ func sessionHooks(file string) []sessionHook {
 			} `json:"SessionStart"`
 		} `json:"hooks"`
 	}
-	if json.Unmarshal(text, &settings) != nil {
+	if json.Unmarshal(root.Pack(), &settings) != nil {
 		return nil
 	}
 	var found []sessionHook

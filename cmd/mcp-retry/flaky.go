@@ -27,7 +27,7 @@ func newFlaky(u *ui) *cobra.Command {
 			if source == "" {
 				return usagef("no script").hint("name a file, or set %s", flaky.EnvVar)
 			}
-			if status := flaky.Main(source, u.stdin, u.stdout, u.stderr); status != exitFine {
+			if status := flaky.Main(source, u.stdin, unwrapped(u.stdout), u.stderr); status != exitFine {
 				return &failure{status: status}
 			}
 			return nil

@@ -66,6 +66,7 @@ func (t *lockedText) Write(p []byte) (int, error) {
 	return t.text.Write(p)
 }
 
+// take is the text so far.
 func (t *lockedText) take() []byte {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -48,8 +48,8 @@ exists.`,
 			if from != "" && len(clients) > 0 {
 				return usagef("both --from and --client").hint("--from names one file, --client picks among those that are known")
 			}
-			if cmd.Flags().Changed("from") && from == "" {
-				return usagef("--from names no file")
+			if config == "-" {
+				return usagef("--config names the file to write, and %q is none", config).hint("--dry-run prints the config in place of writing it")
 			}
 			switch ext := strings.ToLower(filepath.Ext(config)); ext {
 			case ".json", ".cue":
@@ -71,7 +71,7 @@ exists.`,
 	}
 	flags := cmd.Flags()
 	flags.StringVarP(&config, "config", "c", defaultConfigs[0], "`FILE` to write")
-	flags.StringVar(&from, "from", "", "take the servers from this `FILE` of a client alone")
+	flags.Var(fileFlag{&from}, "from", "take the servers from this `FILE` of a client alone")
 	flags.StringSliceVar(&clients, "client", nil, "`NAME` of a client to look at, in place of all; may be repeated")
 	flags.BoolVar(&dryRun, "dry-run", false, "print the config in place of writing it")
 	flags.BoolVar(&force, "force", false, "overwrite the file if it exists")

@@ -33,7 +33,7 @@ const yamlHead = `# mcp-retry validate finds mistakes in here, mcp-retry explain
 #
 # defaults:
 #   call_timeout: 30          # one attempt without an answer or progress
-#   total_timeout: 55         # one call with all its attempts; clients give up at 60
+#   total_timeout: 55         # one call with all its attempts; clients give up at 60. Without it, what is stated of the attempts adds up
 #   retry:
 #     max_retries: 3          # after the first attempt; what a tool declares unsafe is not repeated
 #     base_delay: 0.5

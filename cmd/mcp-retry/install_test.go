@@ -75,6 +75,8 @@ var layouts = []string{
 	`{"mcpServers": {"a": {"command": "x"}, "a": {"command": "y"}, "b": 1, "c": {"url": "u"}}, "servers": {"a": {"command": "z"}}}`,
 	`{"mcpServers": {"a": {"command": "x", "command": "y"}}, "projects": {"/p": {"mcpServers": {"a": {"command": "x"}}}}}`,
 	"{\"mcpServers\": {\"a\": {\"command\": \"\x84\"}, \"a\": {\"command\": \"y\"}, \"b\": {\"command\": \"\x84\"}}}",
+	"{\"servers\": {\"a\": {\"command\": \"x\"}}} // the end",
+	"\uFEFF{\"servers\": {\"a\": {\"command\": \"x\",\r\n}}}\r\n// the end",
 	`{"n": 9007199254740993, "f": 1.50, "u": "\u00e9\/", "mcpServers": {"a": {"command": "x", "args": null}}}`,
 }
 
@@ -345,10 +347,25 @@ func TestAFileThatIsNestedWithoutEndIsRefused(t *testing.T) {
 	}
 }
 
+func TestHooksAreFoundInSettingsWithCommentsToTheLastByte(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "settings.json")
+	const settings = `{"hooks": {"SessionStart": [{"hooks": [{"type": "command", "command": "mcp-retry check ; exit 0"},],}]}}`
+	for _, text := range []string{settings, settings + " // the end", utf8BOM + settings + "\n"} {
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if hooks := sessionHooks(file); len(hooks) != 1 {
+			t.Errorf("in %q there are %v", text, hooks)
+		}
+	}
+}
+
 func TestADryRunShowsNoSecret(t *testing.T) {
 	text := `{"mcpServers": {"a": {"command": "x", "args": ["-e", "GITHUB_TOKEN=abcdef", "-e", "LANG=C", "--header=X-API-Key: abcdef", "-H", "Authorization: Basic abcdef"]}}}`
 	want := `{"mcpServers": {"a": {"command": "x", "args": ["-e", "GITHUB_TOKEN=***", "-e", "LANG=C", "--header=***", "-H", "***"]}}}`
-	if got := string(withoutSecrets([]byte(text))); got != want {
-		t.Errorf("it shows %s", got)
+	for _, end := range []string{"", "\n", " // the end", "\n// the end\n"} {
+		if got := string(withoutSecrets([]byte(text + end))); got != want+end {
+			t.Errorf("it shows %s", got)
+		}
 	}
 }

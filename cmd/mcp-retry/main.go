@@ -2,8 +2,10 @@
 package main
 
 import (
+	"errors"
 	"io"
 	"os"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -13,7 +15,8 @@ func main() { os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }
 
 // run carries out a command line and returns the exit status.
 func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	u := &ui{stdin: stdin, stdout: stdout, stderr: stderr}
+	out := &output{Writer: stdout}
+	u := &ui{stdin: stdin, stdout: out, stderr: stderr}
 	root := newRoot(u, args)
 	root.SetArgs(args)
 	err := root.Execute()
@@ -21,7 +24,7 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 		(&ui{stderr: stdout}).finish(err)
 		return exitFine
 	}
-	return u.finish(err)
+	return u.finish(out.lost(err))
 }
 
 func newRoot(u *ui, args []string) *cobra.Command {
@@ -55,7 +58,7 @@ A config file says what happens to which call.`,
 		CompletionOptions:          cobra.CompletionOptions{HiddenDefaultCmd: true},
 	}
 	root.SetIn(u.stdin)
-	root.SetOut(u.stdout)
+	root.SetOut(unfailing{u.stdout})
 	root.SetErr(u.stderr)
 	root.SetVersionTemplate("mcp-retry {{.Version}}\n")
 	root.SetUsageTemplate(usageTemplate)
@@ -64,7 +67,7 @@ A config file says what happens to which call.`,
 		if cmd == root && !strings.HasPrefix(args[0], "-") {
 			return unknownCommand(root, args[0]) // its flags are as unknown as itself
 		}
-		return usagef("%v", err).hint("%s --help lists the flags", cmd.CommandPath())
+		return wrongFlag(err).hint("%s --help lists the flags", cmd.CommandPath())
 	})
 	root.PersistentFlags().BoolP("help", "h", false, "show this text")
 	root.Flags().Bool("version", false, "show the version")
@@ -79,6 +82,24 @@ A config file says what happens to which call.`,
 		cmd.DisableFlagsInUseLine = true
 	}
 	return root
+}
+
+// wrongFlag is an error about a flag. What the parser of numbers says of a value is put in words.
+func wrongFlag(err error) *failure {
+	var number *strconv.NumError
+	if !errors.As(err, &number) {
+		return usagef("%v", err)
+	}
+	want := "want a whole number"
+	switch {
+	case errors.Is(number.Err, strconv.ErrRange):
+		want = "the number is too large"
+	case number.Func == "ParseFloat":
+		want = "want a number"
+	case number.Func == "ParseBool":
+		want = "want true or false"
+	}
+	return usagef("%s", strings.Replace(err.Error(), number.Error(), want, 1))
 }
 
 func unknownCommand(root *cobra.Command, name string) error {

@@ -7,21 +7,11 @@ import (
 	"errors"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 )
 
 // records takes in the log of a proxy.
-type records struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (r *records) Write(p []byte) (int, error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.text.Write(p)
-}
+type records struct{ lockedText }
 
 // logRecord is a record of a proxy's log, as far as we look into it.
 type logRecord struct {
@@ -42,10 +32,8 @@ type logRecord struct {
 
 // all are the records so far.
 func (r *records) all() []logRecord {
-	r.mu.Lock()
-	defer r.mu.Unlock()
 	var found []logRecord
-	for line := range bytes.Lines(r.text.Bytes()) {
+	for line := range bytes.Lines(r.take()) {
 		var record logRecord
 		if json.Unmarshal(line, &record) == nil {
 			found = append(found, record)

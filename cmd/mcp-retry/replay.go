@@ -32,7 +32,8 @@ recording of one server may be replayed under the policy of any.
 Attempts that the recording does not have are answered as the last one of the
 same call was.
 
-Exit status: 0 whether anything differs or not, 2 if a file cannot be used.`,
+Exit status: 0 whether anything differs or not, 1 if nothing is recorded in the
+file, 2 if a file cannot be used.`,
 		Example: `  mcp-retry run --config mcp-retry.yaml --server github --record traffic.jsonl
   mcp-retry replay traffic.jsonl --config next.yaml`,
 		Args: func(_ *cobra.Command, args []string) error {
@@ -62,6 +63,10 @@ func (u *ui) replay(file, config, server, tools string, asJSON bool) error {
 	recordings, err := policytest.ReadRecordings(f)
 	if err != nil {
 		return usagef("%q is no recording: %v", file, err).hint("mcp-retry run --record FILE writes one")
+	}
+	if len(recordings) == 0 {
+		empty := &failure{status: exitFailed, message: fmt.Sprintf("nothing is recorded in %q", file)}
+		return empty.hint("mcp-retry run --record FILE writes down what a client does from then on")
 	}
 	l, err := u.openConfig(config)
 	if err != nil {
@@ -155,9 +160,6 @@ func writeReplayed(w io.Writer, recordings []*policytest.Recording, replayed []*
 		if r.Assumed > 0 {
 			fmt.Fprintf(&out, "  the recording lacks %s, which were answered as the last one of the call was\n", counted(r.Assumed, "attempt"))
 		}
-	}
-	if len(replayed) == 0 {
-		out.WriteString("the recording is empty\n")
 	}
 	_, err := io.WriteString(w, out.String())
 	return err

@@ -265,7 +265,7 @@ func (u *ui) apply(change rewired, dryRun bool, p planner) error {
 // withoutSecrets is the text of a client's file, fit to be shown: what looks like a secret, anywhere in it, is hidden.
 func withoutSecrets(text []byte) []byte {
 	json := bytes.TrimPrefix(text, []byte(utf8BOM))
-	if root, err := hujson.Parse(json); err == nil {
+	if root, err := parseCommented(json); err == nil {
 		hideSecrets(&root, "")
 		json = root.Pack()
 	}

@@ -24,6 +24,9 @@ const shopTools = `{"servers": {"shop": {"tools": [
 	{"name": "pay", "annotations": {"destructiveHint": true}, "inputSchema": {"type": "object", "properties": {"order_id": {"type": "string"}}}}
 ]}}}`
 
+// ofMost are the notes that are true of most configs.
+var ofMost = []string{policy.LintRetryUnannotated, policy.LintOutlasts}
+
 // asFile makes a file of an example of the catalogue, which may be the settings of a server alone.
 func asFile(example string) string {
 	if strings.HasPrefix(example, "servers:") || strings.HasPrefix(example, "{") {
@@ -69,26 +72,24 @@ func TestEveryRuleFindsItsExample(t *testing.T) {
 		}
 		t.Run(e.Code()+" "+e.ID, func(t *testing.T) {
 			known := (*snapshot)(nil)
-			out, findings := validated(t, asFile(e.Bad), known, e.Level == schema.Note)
+			bad, findings := validated(t, asFile(e.Bad), known, e.Level == schema.Note)
 			if !hasFinding(findings, e.ID) && e.Depends == schema.OnTools {
 				known = &tools
-				out, findings = validated(t, asFile(e.Bad), known, e.Level == schema.Note)
+				bad, findings = validated(t, asFile(e.Bad), known, e.Level == schema.Note)
 			}
 			if !hasFinding(findings, e.ID) {
-				t.Errorf("not found in\n%s\n%s", asFile(e.Bad), out)
+				t.Errorf("not found in\n%s\n%s", asFile(e.Bad), bad)
 			}
 			for _, f := range findings {
 				if f.ID == e.ID && f.Level != e.Level {
 					t.Errorf("it is %s, and the catalogue says %s", f.Level, e.Level)
 				}
 			}
-			if out, findings := validated(t, asFile(e.Good), known, e.Level == schema.Note); len(findings) > 0 {
-				t.Errorf("the good example has findings too:\n%s\n%s", asFile(e.Good), out)
-			}
-			if out, findings := validated(t, asFile(e.Good), known, true); slices.ContainsFunc(findings, func(f schema.Finding) bool { return f.ID != policy.LintRetryUnannotated }) {
+			out, findings := validated(t, asFile(e.Good), known, true)
+			if slices.ContainsFunc(findings, func(f schema.Finding) bool { return f.ID == e.ID || !slices.Contains(ofMost, f.ID) }) {
 				t.Errorf("the good example is not worth copying:\n%s\n%s", asFile(e.Good), out)
 			}
-			golden(t, filepath.Join("testdata", "rules", e.Code()+".txt"), append([]byte(asFile(e.Bad)+"\n"), out...))
+			golden(t, filepath.Join("testdata", "rules", e.Code()+".txt"), append([]byte(asFile(e.Bad)+"\n"), bad...))
 		})
 	}
 }

@@ -15,7 +15,7 @@ editors complete and check the file while it is typed, or in CUE, which is the
 reference manual: every key with its meaning, bounds and default.
 
 --test prints that of files of policy tests instead, --shield that of config
-files in mcp-shield's spelling, which run takes as they are.`,
+files in mcp-shield's spelling, which run takes as they are; each in either form.`,
 		Example: `  mcp-retry schema > mcp-retry.schema.json
 
   then, as the first line of mcp-retry.yaml:
@@ -49,7 +49,7 @@ files in mcp-shield's spelling, which run takes as they are.`,
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "as JSON Schema, the default")
 	cmd.Flags().BoolVar(&asCUE, "cue", false, "in CUE")
-	cmd.Flags().BoolVar(&ofTests, "test", false, "of files of policy tests")
-	cmd.Flags().BoolVar(&ofShield, "shield", false, "of config files in mcp-shield's spelling")
+	cmd.Flags().BoolVar(&ofTests, "test", false, "of files of policy tests, in place of configs; goes with --json and --cue")
+	cmd.Flags().BoolVar(&ofShield, "shield", false, "of config files in mcp-shield's spelling; goes with --json and --cue")
 	return cmd
 }

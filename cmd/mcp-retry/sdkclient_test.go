@@ -89,6 +89,40 @@ func (v *tourist) call(tool string, arguments string) {
 	v.note(tool+" "+arguments, result, err)
 }
 
+// work calls a tool that tells how far it is, three times.
+func (v *tourist) work(tool string) {
+	v.t.Helper()
+	work := &mcp.CallToolParams{Name: tool, Arguments: textInput{"w"}}
+	work.SetProgressToken("token")
+	if _, err := v.session.CallTool(v.ctx, work); err != nil {
+		v.t.Fatal(err)
+	}
+	for want := 1.0; want <= 3; want++ {
+		if got := next(v, v.progress); got != want {
+			v.t.Errorf("progress %v, want %v", got, want)
+		}
+	}
+}
+
+// cancel calls a tool that does not answer, and takes the call back once the tool is at it.
+func (v *tourist) cancel(tool string) {
+	v.t.Helper()
+	ctx, cancel := context.WithCancel(v.ctx)
+	defer cancel()
+	hang := &mcp.CallToolParams{Name: tool, Arguments: textInput{}}
+	hang.SetProgressToken(7)
+	ended := make(chan error, 1)
+	go func() {
+		_, err := v.session.CallTool(ctx, hang)
+		ended <- err
+	}()
+	next(v, v.progress)
+	cancel()
+	if err := next(v, ended); !errors.Is(err, context.Canceled) {
+		v.t.Errorf("the cancelled call ended with %v", err)
+	}
+}
+
 // next waits for what the server or the client says next.
 func next[T any](v *tourist, from <-chan T) (one T) {
 	v.t.Helper()
@@ -239,16 +273,7 @@ func TestSDKClientFollowsAServer(t *testing.T) {
 				v := travel(t, &mcp.CommandTransport{Command: command(t, r, realServer{}, at, nil), TerminateDuration: patience}, version)
 				noteAll(v, "tool", v.session.Tools(v.ctx, nil))
 
-				work := &mcp.CallToolParams{Name: "work", Arguments: textInput{"w"}}
-				work.SetProgressToken("token")
-				if _, err := v.session.CallTool(v.ctx, work); err != nil {
-					t.Fatal(err)
-				}
-				for want := 1.0; want <= 3; want++ {
-					if got := next(v, v.progress); got != want {
-						t.Errorf("progress %v, want %v", got, want)
-					}
-				}
+				v.work("work")
 
 				if err := v.session.Subscribe(v.ctx, &mcp.SubscribeParams{URI: "test://resource"}); err != nil {
 					t.Fatal(err)
@@ -261,19 +286,7 @@ func TestSDKClientFollowsAServer(t *testing.T) {
 					t.Fatal(err)
 				}
 
-				ctx, cancel := context.WithCancel(v.ctx)
-				hang := &mcp.CallToolParams{Name: "hang", Arguments: textInput{}}
-				hang.SetProgressToken(7)
-				ended := make(chan error, 1)
-				go func() {
-					_, err := v.session.CallTool(ctx, hang)
-					ended <- err
-				}()
-				next(v, v.progress)
-				cancel()
-				if err := next(v, ended); !errors.Is(err, context.Canceled) {
-					t.Errorf("the cancelled call ended with %v", err)
-				}
+				v.cancel("hang")
 				// This client cancels in the background, and forgets to if it is closed first.
 				for !at.cancels(t, "hang") {
 					if v.ctx.Err() != nil {

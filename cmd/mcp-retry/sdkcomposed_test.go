@@ -1,8 +1,6 @@
 package main
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -51,16 +49,7 @@ func TestSDKClientOfSeveralServers(t *testing.T) {
 					t.Errorf("%s", last)
 				}
 			}
-			work := &mcp.CallToolParams{Name: "beta__work", Arguments: textInput{"w"}}
-			work.SetProgressToken("token")
-			if _, err := v.session.CallTool(v.ctx, work); err != nil {
-				t.Error(err)
-			}
-			for want := 1.0; want <= 3; want++ {
-				if got := next(v, v.progress); got != want {
-					t.Errorf("progress %v, want %v", got, want)
-				}
-			}
+			v.work("beta__work")
 			if prompt, err := v.session.GetPrompt(v.ctx, &mcp.GetPromptParams{Name: "beta__greet", Arguments: map[string]string{"who": "Ada"}}); err != nil ||
 				prompt.Messages[0].Content.(*mcp.TextContent).Text != "greet Ada" {
 				t.Errorf("the prompt: %v, %v", prompt, err)
@@ -81,19 +70,7 @@ func TestSDKClientOfSeveralServers(t *testing.T) {
 				}
 			}
 
-			ctx, cancel := context.WithCancel(v.ctx)
-			hang := &mcp.CallToolParams{Name: "alpha__hang", Arguments: textInput{}}
-			hang.SetProgressToken(7)
-			ended := make(chan error, 1)
-			go func() {
-				_, err := v.session.CallTool(ctx, hang)
-				ended <- err
-			}()
-			next(v, v.progress)
-			cancel()
-			if err := next(v, ended); !errors.Is(err, context.Canceled) {
-				t.Errorf("the cancelled call ended with %v", err)
-			}
+			v.cancel("alpha__hang")
 			v.call("beta__echo", `{"text":"after"}`) // the word of the cancellation goes out before
 			if err := v.session.Close(); err != nil {
 				t.Errorf("closing: %v", err)

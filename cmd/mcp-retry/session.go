@@ -21,7 +21,7 @@ func (f *logFlags) add(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.format, "log-format", proxy.LogJSON, "how to log on stderr: json, or pretty for people")
 	cmd.Flags().StringVar(&f.level, "log-level", "info", "the least level to log: debug, info, warn or error")
 	cmd.Flags().StringVar(&f.metrics, "metrics", "", "serve /metrics, /healthz and /debug/state at `ADDRESS`, such as 127.0.0.1:9464")
-	cmd.Flags().StringVar(&f.record, "record", "", "append all that passes to `FILE`, without secrets, for mcp-retry replay")
+	cmd.Flags().Var(fileFlag{&f.record}, "record", "append all that passes to `FILE`, without secrets, for mcp-retry replay")
 }
 
 // read are the values of the flags.
@@ -82,7 +82,7 @@ func (u *ui) serve(servers []prepared, from origin, flags *logFlags) error {
 	ctx, stop := untilSignalBut(func() bool { return u.reloads(from) && session.Reload() })
 	defer stop()
 	before := startable(servers)
-	if session.Serve(ctx, u.stdin, u.stdout) != nil {
+	if session.Serve(ctx, u.stdin, unwrapped(u.stdout)) != nil {
 		return signalled(ctx)
 	}
 	if before != nil && startable(servers) != nil {

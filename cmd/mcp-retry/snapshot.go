@@ -67,7 +67,7 @@ written then; 2 if the config cannot be used.`,
 	}
 	cmd.Flags().StringVarP(&config, "config", "c", "", "config `FILE`")
 	cmd.Flags().StringArrayVarP(&names, "server", "s", nil, "`NAME` of a server to ask, in place of all; may be repeated")
-	cmd.Flags().StringVarP(&out, "output", "o", "", "`FILE` to write, in place of stdout")
+	cmd.Flags().StringVarP(&out, "output", "o", "", "`FILE` to write; stdout without it, or with -")
 	cmd.Flags().Var(durationFlag{&timeout}, "timeout", "how long a server may take to answer: 10s, 500ms, or seconds")
 	return cmd
 }
@@ -115,13 +115,13 @@ func toolName(entry json.RawMessage) string {
 	return tool.Name
 }
 
-// writeSnapshot writes to a file, or to stdout if that is "".
+// writeSnapshot writes to a file, or to stdout if that is "" or "-".
 func (u *ui) writeSnapshot(s *snapshot, file string) error {
 	var text bytes.Buffer
 	if err := writeJSON(&text, s); err != nil {
 		return err
 	}
-	if file == "" {
+	if file == "" || file == "-" {
 		_, err := u.stdout.Write(text.Bytes())
 		return err
 	}

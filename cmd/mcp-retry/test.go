@@ -76,7 +76,7 @@ reached; 2 if a file cannot be used.`,
 	flags.BoolVarP(&t.verbose, "verbose", "v", false, "list the tests that passed too")
 	flags.BoolVar(&t.coverage, "coverage", false, "say which rules, decisions and outcomes of conditions were reached")
 	flags.Float64Var(&t.minCoverage, "min-coverage", 0, "fail if less than `PERCENT` of them was reached")
-	flags.StringVar(&t.coverageHTML, "coverage-html", "", "write the configs with what was reached to `FILE`")
+	flags.Var(fileFlag{&t.coverageHTML}, "coverage-html", "write the configs with what was reached to `FILE`")
 	flags.StringVar(&t.format, "format", "pretty", "`FORMAT` of the report: "+strings.Join(policytest.Formats, ", "))
 	flags.BoolVar(&t.watch, "watch", false, "run again whenever a file changes")
 	flags.BoolVar(&t.explore, "explore", false, "instead, try every sequence of outcomes of each tool, and report what should not come of any as ready tests")
@@ -91,7 +91,7 @@ func (t *testRun) check(minimum bool) error {
 	switch {
 	case !slices.Contains(policytest.Formats, t.format):
 		return usagef("there is no format %q", t.format).hint("there is %s", strings.Join(policytest.Formats, ", "))
-	case minimum && (t.minCoverage < 0 || t.minCoverage > 100):
+	case minimum && !(t.minCoverage >= 0 && t.minCoverage <= 100): // nor is NaN
 		return usagef("--min-coverage is from 0 to 100")
 	case t.watch && t.update:
 		return usagef("--watch and --update do not go together")

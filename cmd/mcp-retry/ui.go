@@ -79,7 +79,7 @@ func (u *ui) warnf(format string, args ...any) {
 
 // colors reports whether what is written to w may be coloured.
 func colors(w io.Writer) bool {
-	f, ok := w.(*os.File)
+	f, ok := unwrapped(w).(*os.File)
 	if !ok || os.Getenv("NO_COLOR") != "" || os.Getenv("TERM") == "dumb" {
 		return false
 	}
