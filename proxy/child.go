@@ -18,7 +18,8 @@ const (
 	termGrace      = 400 * time.Millisecond // from TERM to KILL
 	killGrace      = time.Second            // from KILL to giving up on a process that even the system cannot end
 	muteGrace      = 100 * time.Millisecond // from the end of its stdout, or ours of its stdin, to our ending it
-	drainGrace     = 500 * time.Millisecond // for reading what it left in its stdout and stderr
+	drainGrace     = 500 * time.Millisecond // for reading what it left in its stdout and stderr, if the end of that cannot be told
+	drainPatience  = 10 * time.Second       // the same if it can, and only the machine may be slow
 	groupPoll      = 10 * time.Millisecond  // between looks at what is left of its process group
 )
 
@@ -187,7 +188,11 @@ func (c *child) supervise() {
 	c.stdin.abandon()
 	c.stdout.finish()
 	c.stderr.finish()
-	left := time.NewTimer(drainGrace)
+	grace := drainGrace
+	if c.stdout.interruptible() && c.stderr.interruptible() {
+		grace = drainPatience
+	}
+	left := time.NewTimer(grace)
 	defer left.Stop()
 	for _, ended := range []chan struct{}{c.readEnded, c.logEnded} {
 		select {

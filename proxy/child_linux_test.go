@@ -23,7 +23,7 @@ func TestAServerDiesWithAProxyThatIsKilled(t *testing.T) {
 		t.Fatal(err)
 	}
 	var text []byte
-	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
 		if text, err = os.ReadFile(file); err == nil {
 			break
 		}

@@ -20,16 +20,20 @@ func growPipe(fd int) {
 	}
 }
 
+// unread is what ioctl is asked for to learn how many bytes can be read.
+const unread = unix.TIOCINQ
+
 // canNudge says whether nudge works.
 const canNudge = true
 
 // nudge ends a read that blocks on a pipe whose other end we do not hold any more, by writing a blank line to it: the
-// descriptor's entry in /proc can be opened for writing. If the pipe is full, nobody blocks.
-func nudge(fd int) {
+// descriptor's entry in /proc can be opened for writing. If the pipe is full, nobody blocks. It reports whether there is such an entry.
+func nudge(fd int) bool {
 	w, err := unix.Open(fmt.Sprintf("/proc/self/fd/%d", fd), unix.O_WRONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return
+		return false
 	}
 	unix.Write(w, newline)
 	unix.Close(w)
+	return true
 }

@@ -12,7 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// drainLimit bounds how long a finished source goes on reading from somebody who never stops writing.
+// drainLimit bounds how long a finished source goes on reading from somebody who never stops writing. What had been written before
+// is read however long that takes.
 const drainLimit = 250 * time.Millisecond
 
 // An fdSource reads from a pipe or socket. It leaves the descriptor's flags alone, which other processes may share, and
@@ -23,11 +24,13 @@ type fdSource struct {
 	blocking bool
 	ours     bool // a pipe of ours, which may be written to in order to end a blocking read
 	wakeR    int
-	wakeW    *os.File
+	wakeW    int          // non-blocking, as wakeR is
 	until    atomic.Int64 // finished: when to stop even if more comes, in Unix nanoseconds; 0 = not finished
+	owed     atomic.Int64 // finished: bytes that had been written by then and are not read yet, at most
 
-	ending sync.Mutex // of what may happen at the same time at the end: finish and close
-	closed bool       // the number of fd may be somebody else's by now
+	ending sync.Mutex // of what may happen at the same time at the end: finish, kick and close; it is held for a moment only
+	closed bool       // the numbers of the descriptors may be somebody else's by now
+	stuck  bool       // a read that blocks could not be ended
 }
 
 // newFDSource returns a source over a duplicate of the file's descriptor.
@@ -42,14 +45,24 @@ func newFDSource(f *os.File) (*fdSource, error) {
 		return nil, err
 	}
 	defer r.Close()
+	defer w.Close()
 	wakeR, err := duplicate(r)
 	if err != nil {
 		unix.Close(fd)
-		w.Close()
+		return nil, err
+	}
+	wakeW, err := duplicate(w)
+	if err == nil {
+		err = unix.SetNonblock(wakeW, true)
+	}
+	if err != nil {
+		unix.Close(fd)
+		unix.Close(wakeR)
+		unix.Close(wakeW) // -1 if there is none
 		return nil, err
 	}
 	flags, err := unix.FcntlInt(uintptr(fd), unix.F_GETFL, 0)
-	return &fdSource{fd: fd, blocking: err == nil && flags&unix.O_NONBLOCK == 0, wakeR: wakeR, wakeW: w}, nil
+	return &fdSource{fd: fd, blocking: err == nil && flags&unix.O_NONBLOCK == 0, wakeR: wakeR, wakeW: wakeW}, nil
 }
 
 func (s *fdSource) Read(p []byte) (int, error) {
@@ -75,6 +88,9 @@ func (s *fdSource) Read(p []byte) (int, error) {
 		case n == 0:
 			return 0, io.EOF
 		}
+		if s.until.Load() != 0 {
+			s.owed.Add(-int64(n))
+		}
 		return n, nil
 	}
 }
@@ -94,7 +110,7 @@ func (s *fdSource) poll(events int16) (int16, error) {
 		return 0, nil
 	case err != nil:
 		return 0, os.NewSyscallError("poll", err)
-	case until != 0 && (fds[0].Revents == 0 || time.Now().UnixNano() > until):
+	case until != 0 && (fds[0].Revents == 0 || s.owed.Load() <= 0 && time.Now().UnixNano() > until):
 		return 0, io.EOF
 	case n > 0 && fds[1].Revents != 0:
 		var b [64]byte
@@ -120,19 +136,39 @@ func (s *fdSource) pause() bool {
 	return fds[0].Revents != 0 || s.until.Load() != 0
 }
 
-func (s *fdSource) kick() { s.wakeW.Write([]byte{0}) }
-
-func (s *fdSource) finish() {
-	s.until.Store(time.Now().Add(drainLimit).UnixNano())
-	s.kick()
+func (s *fdSource) kick() {
 	s.ending.Lock()
 	defer s.ending.Unlock()
-	if s.blocking && s.ours && !s.closed {
-		nudge(s.fd)
+	s.wake()
+}
+
+// wake writes to the pipe that poll listens to. If that is full there is no need to. The lock is held.
+func (s *fdSource) wake() {
+	if !s.closed {
+		unix.Write(s.wakeW, []byte{0})
 	}
 }
 
-func (s *fdSource) interruptible() bool { return !s.blocking || s.ours }
+func (s *fdSource) finish() {
+	s.ending.Lock()
+	defer s.ending.Unlock()
+	if !s.closed {
+		if n, err := unix.IoctlGetInt(s.fd, unread); err == nil {
+			s.owed.Store(int64(n))
+		}
+	}
+	s.until.Store(time.Now().Add(drainLimit).UnixNano())
+	s.wake()
+	if s.blocking && s.ours && !s.closed {
+		s.stuck = !nudge(s.fd)
+	}
+}
+
+func (s *fdSource) interruptible() bool {
+	s.ending.Lock()
+	defer s.ending.Unlock()
+	return !s.blocking || s.ours && !s.stuck
+}
 
 func (s *fdSource) close() {
 	s.ending.Lock()
@@ -140,7 +176,7 @@ func (s *fdSource) close() {
 	s.closed = true
 	unix.Close(s.fd)
 	unix.Close(s.wakeR)
-	s.wakeW.Close()
+	unix.Close(s.wakeW)
 }
 
 // An fdSink writes to a pipe or socket that is in non-blocking mode.

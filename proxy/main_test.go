@@ -31,7 +31,7 @@ func TestMain(m *testing.M) {
 }
 
 // lifetime bounds every process of a test, so that a broken one leaves nothing behind.
-const lifetime = time.Minute
+const lifetime = 2 * patience
 
 // play is the main function of a process of a test.
 func play(role string) int {

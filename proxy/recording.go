@@ -14,7 +14,8 @@ import (
 // A RecordedLine is one line of a recording: something that passed one of the borders of mcp-retry. A recording is such lines
 // in JSON, in the order in which they happened; sessions may follow one another in one file. Of several servers behind one
 // endpoint each has its own session, whose lines stand among those of the others: what it gets of the client and is answered with
-// bears its own names and ids, not those of the endpoint.
+// bears its own names and ids, not those of the endpoint. What the endpoint answers itself is not recorded: a list, say, or a call of
+// a server that is not there.
 type RecordedLine struct {
 	At     time.Time       `json:"at"`
 	Server string          `json:"server"`         // its name in the config

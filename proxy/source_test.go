@@ -11,13 +11,16 @@ import (
 	"time"
 )
 
+// patience is how long what must come may take on a machine with other things to do. It says nothing about how fast it should.
+const patience = 100 * time.Second
+
 // wait fails the test if a channel stays silent: the bound is for broken code only.
 func wait[T any](t *testing.T, c <-chan T, what string) T {
 	t.Helper()
 	select {
 	case v := <-c:
 		return v
-	case <-time.After(20 * time.Second):
+	case <-time.After(patience):
 		t.Fatalf("waited in vain for %s", what)
 		panic("unreachable")
 	}

@@ -3,6 +3,7 @@ package proxy
 import (
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -62,7 +63,8 @@ func (s *session) state() []engine.State {
 			state.Breakers[i].Scope = s.discreet(state.Breakers[i].Scope)
 		}
 		for i := range state.Buckets {
-			state.Buckets[i].Key = s.discreet(state.Buckets[i].Key)
+			key := strings.Replace(state.Buckets[i].Key, "\x00", ": ", 1) // between the limit and what it was asked for
+			state.Buckets[i].Key = s.discreet(key)
 		}
 		states = append(states, state)
 	}

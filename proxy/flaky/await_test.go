@@ -10,7 +10,7 @@ import (
 // awaitEvent reads a ledger again and again until it holds an event: a file cannot be waited for.
 func awaitEvent(t *testing.T, path, event string) flaky.Entry {
 	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(100 * time.Second); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
 		if found := readLedger(t, path).Events(event); len(found) > 0 {
 			return found[0]
 		}
