@@ -10,9 +10,6 @@ import (
 	"github.com/bentabol/mcp-retry/proxy/jsonrpc"
 )
 
-// maxHeld bounds what a client may send before its initialize is answered.
-const maxHeld = 1000
-
 // fromClient takes in a frame of the client, which is valid for this step only unless it is owned.
 func (b *Board) fromClient(frame []byte, owned bool) {
 	var m jsonrpc.Message
@@ -76,11 +73,9 @@ func (b *Board) clientAsks(m *jsonrpc.Message, owned bool) {
 		b.begin(m, method)
 	}
 	if method != "ping" && b.greeting != nil {
-		if len(b.held) >= maxHeld {
+		if !b.holdBack(m.Frame) {
 			b.refuse(m, engine.CodeRateLimited, "rate_limited", "too many requests before initialize was answered")
-			return
 		}
-		b.held = append(b.held, bytes.Clone(m.Frame))
 		return
 	}
 	if b.told {
@@ -193,6 +188,11 @@ func (b *Board) await(server int, frame []byte) {
 		b.turnAwayMissing(server, waiter{frame, b.now}, member.detail)
 		return
 	}
+	if !mayWait(len(member.waiting), sizeOf(member.waiting), frame) {
+		b.turnAway(server, waiter{frame, b.now}, engine.CodeRateLimited, "rate_limited",
+			"Too many requests wait for the server "+strconv.Quote(b.name(server))+" to start.")
+		return
+	}
 	member.waiting = append(member.waiting, waiter{bytes.Clone(frame), b.now})
 	b.probe(server)
 }
@@ -243,8 +243,8 @@ func (b *Board) clientNotifies(m *jsonrpc.Message) {
 		return
 	}
 	if b.greeting != nil {
-		if len(b.held) < maxHeld {
-			b.held = append(b.held, bytes.Clone(m.Frame))
+		if !b.holdBack(m.Frame) {
+			b.log(engine.Record{Level: engine.LevelWarn, Event: "noise", Detail: "notifications of the client are dropped: too many before initialize was answered"})
 		}
 		return
 	}

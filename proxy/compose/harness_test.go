@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -72,19 +73,43 @@ func configOf(t *testing.T, config string, names ...string) Config {
 	for _, name := range names {
 		fmt.Fprintf(&source, "  %s: {command: x}\n", name)
 	}
-	loaded, findings := schema.Load("test.yaml", []byte(source.String()), nil)
+	rules := compiled(t, source.String())
+	c := Config{Version: "1", Separator: rules.config.Separator}
+	for i, s := range rules.config.Servers {
+		c.Servers = append(c.Servers, Server{Config: s, Engine: engine.New(engine.Config{Server: s, Policy: rules.policies[i], Seed: 1})})
+	}
+	return c
+}
+
+// ruleSet is a config file and the policies of its servers.
+type ruleSet struct {
+	config   *schema.Config
+	policies []*policy.Policy
+}
+
+// ruleSets are those that were compiled, by their text: a history goes back and forth between few.
+var ruleSets sync.Map
+
+// compiled loads and compiles a config.
+func compiled(t *testing.T, source string) *ruleSet {
+	t.Helper()
+	if known, ok := ruleSets.Load(source); ok {
+		return known.(*ruleSet)
+	}
+	loaded, findings := schema.Load("test.yaml", []byte(source), nil)
 	if findings.HasErrors() {
 		t.Fatal(findings)
 	}
-	c := Config{Version: "1", Separator: loaded.Separator}
+	rules := &ruleSet{config: loaded}
 	for _, s := range loaded.Servers {
-		compiled, findings := policy.Compile(s)
-		if compiled == nil {
+		p, findings := policy.Compile(s)
+		if p == nil {
 			t.Fatal(findings)
 		}
-		c.Servers = append(c.Servers, Server{Config: s, Engine: engine.New(engine.Config{Server: s, Policy: compiled, Seed: 1})})
+		rules.policies = append(rules.policies, p)
 	}
-	return c
+	ruleSets.Store(source, rules)
+	return rules
 }
 
 // rearrange puts servers of these names behind the endpoint; config is the rest of the file.

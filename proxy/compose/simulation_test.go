@@ -1,6 +1,7 @@
 package compose
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
@@ -9,14 +10,47 @@ import (
 	"time"
 
 	"github.com/bentabol/mcp-retry/proxy/engine"
+	"github.com/bentabol/mcp-retry/proxy/jsonrpc"
 )
 
 // TestEveryRequestGetsOneAnswer plays random histories: whatever servers and client do, a request has one answer in the end, or
 // none if it was cancelled, and the session ends when it is told to.
 func TestEveryRequestGetsOneAnswer(t *testing.T) {
 	for seed := range uint64(400) {
-		t.Run(fmt.Sprint(seed), func(t *testing.T) { history(t, rand.New(rand.NewPCG(seed, 7))) })
+		t.Run(fmt.Sprint(seed), func(t *testing.T) { history(t, rand.New(rand.NewPCG(seed, 7)), nil) })
 	}
+}
+
+// FuzzHistory is the same, but that servers and client now and then say one of some lines, whatever it is. A # in it is the id of the
+// request that the server got last.
+func FuzzHistory(f *testing.F) {
+	for seed, said := range []string{
+		`{"jsonrpc":"2.0","id":#,"result":{"tools":[{"name":"a","name":"b"},{"name":7},null],"nextCursor":1}}` + "\n" +
+			`{"jsonrpc":"2.0","id":"x","method":"tools/call","params":{"name":"alpha__","arguments":[]}}`,
+		`{"jsonrpc":"2.0","id":#,"result":{"protocolVersion":7,"capabilities":[],"serverInfo":null}}` + "\n" + `{"jsonrpc":"2.0","id":#,"result":null}`,
+		`{"jsonrpc":"2.0","id":#,"result":{"resources":[{"uri":"x://y"},{"uri":"x://y"}],"resourceTemplates":[{"uriTemplate":"{+x}"}]}}` + "\n" +
+			`{"jsonrpc":"2.0","id":0.5,"method":"resources/read","params":{"uri":"\ud800"}}`,
+		`{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}` + "\n" + `{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":"x://z"}}`,
+		`{"jsonrpc":"2.0","id":#,"result":{},"error":{}}` + "\n" + `[]` + "\n" + `{` + "\n" + `{"jsonrpc":"2.0","id":1,"id":2}`,
+		`{"jsonrpc":"2.0","id":"q","method":"sampling/createMessage","params":{}}` + "\n" + `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"q"}}` + "\n" +
+			`{"jsonrpc":"2.0","id":"l","method":"subscriptions/listen","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}}`,
+	} {
+		f.Add(uint64(seed), said)
+	}
+	f.Fuzz(func(t *testing.T, seed uint64, said string) {
+		if len(said) > 5_000 {
+			return
+		}
+		var lines [][]byte
+		for reader := jsonrpc.NewReader(strings.NewReader(said), 0); ; {
+			line, _, err := reader.Next()
+			if err != nil {
+				break
+			}
+			lines = append(lines, bytes.Clone(line))
+		}
+		history(t, rand.New(rand.NewPCG(seed, 8)), lines)
+	})
 }
 
 var requests = [][2]string{
@@ -31,10 +65,15 @@ var results = []string{
 	`{"resources":[{"uri":"x://y","name":"y"}]}`, `{"prompts":[{"name":"b"}]}`, `{"content":[]}`,
 }
 
-func history(t *testing.T, r *rand.Rand) {
+func history(t *testing.T, r *rand.Rand, said [][]byte) {
 	w := newWorld(t, "defaults: {startup_timeout: 5, retry: {max_retries: 1}}", "alpha", "beta", "gamma")
 	pending := map[string]bool{}
-	next := 0
+	refusals := 0                // answers to what is no message
+	endless := map[string]bool{} // requests that a server may end without an answer
+	next, moves := 0, 16
+	if len(said) > 0 {
+		moves = 20
+	}
 	ask := func(method, params string) {
 		next++
 		id := fmt.Sprint(next)
@@ -66,10 +105,13 @@ func history(t *testing.T, r *rand.Rand) {
 				}
 				continue
 			}
-			if !pending[string(m.ID)] {
-				t.Fatalf("nobody waits for %s", m.raw)
+			if !pending[string(m.ID)] && !endless[string(m.ID)] {
+				if refusals--; refusals < 0 || m.Error == nil {
+					t.Fatalf("nobody waits for %s", m.raw)
+				}
 			}
 			delete(pending, string(m.ID))
+			delete(endless, string(m.ID))
 		}
 		w.client = nil
 	}
@@ -79,7 +121,7 @@ func history(t *testing.T, r *rand.Rand) {
 	for range 60 {
 		i := r.IntN(len(w.servers))
 		s := w.servers[i]
-		switch r.IntN(16) {
+		switch r.IntN(moves) {
 		case 0, 1, 2:
 			q := requests[r.IntN(len(requests))]
 			ask(q[0], speaks(q[1]))
@@ -128,6 +170,30 @@ func history(t *testing.T, r *rand.Rand) {
 				pending[fmt.Sprint(next)] = true
 			}
 			w.send("[%s]", strings.Join(frames, ","))
+		case 16, 17:
+			line := said[r.IntN(len(said))]
+			if len(s.got) > 0 {
+				line = bytes.ReplaceAll(line, []byte("#"), s.got[0].ID)
+			}
+			w.serves(i, "%s", line)
+		case 18, 19:
+			line := said[r.IntN(len(said))]
+			var m jsonrpc.Message
+			fault := jsonrpc.Parse(line, &m)
+			id := string(m.ID.Of(line))
+			switch {
+			case fault != nil && w.board.takesBatches():
+				continue // how many answers a batch wants is told above
+			case fault != nil:
+				refusals++
+			case string(m.Method) == "notifications/cancelled" || pending[jsonrpc.CanonicalID([]byte(id))] || pending[id] || endless[id]:
+				continue
+			case string(m.Method) == "subscriptions/listen" && m.Kind == jsonrpc.Request:
+				endless[id] = true
+			case m.Kind == jsonrpc.Request:
+				pending[id] = true
+			}
+			w.send("%s", line)
 		default:
 			if len(s.got) == 0 {
 				continue
