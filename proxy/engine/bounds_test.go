@@ -152,6 +152,33 @@ func TestTheLogDoesNotRepeatAGiantID(t *testing.T) {
 	}
 }
 
+func TestNotificationsThatWaitForTheServerAreBounded(t *testing.T) {
+	const most = 16 << 20 // bytes
+	for name, sizes := range map[string][]int{"many": {100}, "large": {1 << 20}, "too large": {100, most, 100}, "too large from the first on": {most, 100}} {
+		t.Run(name, func(t *testing.T) {
+			w := coldWorld(t, "")
+			w.send(hello)
+			for _, size := range sizes {
+				for range min(40_000, 2*most/size) {
+					w.send(`{"jsonrpc":"2.0","method":"x","params":{"pad":"` + strings.Repeat("x", size) + `"}}`)
+				}
+			}
+			w.send(`{"jsonrpc":"2.0","method":"notifications/initialized"}`) // which the server must get
+			if n := w.logged("noise"); n != 1 {
+				t.Errorf("%d records say so", n)
+			}
+			w.up()
+			size, last := 0, ""
+			for _, frame := range w.server {
+				size, last = size+len(frame), frame
+			}
+			if size > most+1000 || len(w.server) < 3 || !strings.Contains(last, "notifications/initialized") {
+				t.Errorf("%d bytes in %d frames reach the server, the last being %.100s", size, len(w.server), last)
+			}
+		})
+	}
+}
+
 func TestIdsOfTheServersQuestionsAreBoundedTogether(t *testing.T) {
 	w := session(t, "max_message_bytes: 1MiB")
 	question := func(n int) string {

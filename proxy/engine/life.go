@@ -45,6 +45,8 @@ type life struct {
 	refusedAt int64    // our last id at the last of them
 	unheard   bool     // it gets no more of them
 	queue     []queued // what waits for it to be up, in order
+	noted     int      // bytes of the notifications among that
+	overfull  bool     // and some were dropped
 }
 
 // queued is something that waits for the server: an operation, or a frame of the client.
@@ -118,7 +120,7 @@ func (e *Engine) start() {
 	l.gen++
 	l.state, l.begun, l.heard, l.useful, l.replayed, l.metered = starting, e.now, e.now, false, false, false
 	l.outdated, l.renewing = false, false
-	l.refused, l.unheard, l.agreed = 0, false, false
+	l.refused, l.unheard, l.agreed, l.noted, l.overfull = 0, false, false, 0, false
 	e.meterLife(LifeStarting)
 	e.timers.arm(&l.timer, e.now.Add(e.server.StartupTimeout))
 	e.out = append(e.out, Action{Kind: StartServer, Gen: l.gen})
