@@ -128,10 +128,10 @@ func TestB80HookEndsWhateverTheServersDo(t *testing.T) {
 	}
 	defer never.Close()
 	defer open.Close()
-	line := fmt.Sprintf("%s=1 '%s' check --hook --timeout 500ms --config '%s'", productEnv, fieldProgram(t), b.config)
+	line := fmt.Sprintf("%s=1 '%s' check --hook --timeout 5s --config '%s'", productEnv, fieldProgram(t), b.config)
 	out, errs := asHost(t, line, 15*time.Second, never)
 	want := regexp.MustCompile(`(?m)^\[UP  \] fine +[0-9.]+ms +ok$`)
-	down := regexp.MustCompile(`(?m)^\[DOWN\] (hung|stubborn) +- +no response within 0\.5s$`)
+	down := regexp.MustCompile(`(?m)^\[DOWN\] (hung|stubborn) +- +no response within 5\.0s$`)
 	if !want.MatchString(out) || len(down.FindAllString(out, -1)) != 2 || strings.Count(out, "\n") != 3 || errs != "" {
 		t.Errorf("stdout %q, stderr %q", out, errs)
 	}

@@ -43,7 +43,7 @@ func startComposedWith(t *testing.T, flags []string, parts ...part) *composed {
 		for name, path := range c.ledgers {
 			ledger, _ := flaky.ReadLedger(path)
 			for _, entry := range ledger.Events(flaky.EventStart) {
-				for deadline := time.Now().Add(time.Second); runs(entry.PID); time.Sleep(fieldPoll) {
+				for deadline := time.Now().Add(fieldAftermath); runs(entry.PID); time.Sleep(fieldPoll) {
 					if time.Now().After(deadline) {
 						t.Errorf("process %d of %s is left behind", entry.PID, name)
 						if orphan, err := os.FindProcess(entry.PID); err == nil {

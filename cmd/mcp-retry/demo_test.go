@@ -12,7 +12,7 @@ import (
 )
 
 func TestDemoShowsWhatItMeasured(t *testing.T) {
-	const tries = 3 // the demo's waits are short: on a busy machine a call may take longer than its time
+	const tries = 10 // the demo's waits are short: on a busy machine a call may take longer than its time
 	for try := 1; ; try++ {
 		var out bytes.Buffer
 		u := &ui{stdin: strings.NewReader(""), stdout: &out, stderr: &out}

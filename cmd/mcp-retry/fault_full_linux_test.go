@@ -20,7 +20,7 @@ func TestFaultRecordingIsFull(t *testing.T) {
 			if err := syscall.Mount("none", dir, "tmpfs", 0, "size=8k"); err != nil {
 				t.Skipf("a small file system cannot be mounted: %v", err)
 			}
-			t.Cleanup(func() { syscall.Unmount(dir, 0) })
+			t.Cleanup(func() { syscall.Unmount(dir, syscall.MNT_DETACH) })
 			return filepath.Join(dir, "recording.jsonl")
 		},
 	} {

@@ -50,7 +50,7 @@ func TestFaultStoppedServerAnswersLate(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			f := startFault(t, "retry: {max_retries: 0}\ncircuit_breaker: {failure_threshold: 100}\n"+
-				"call_timeout: 60\ntotal_timeout: 70\ntools: {"+c.tool+": {call_timeout: 0.3, total_timeout: 70}}\n")
+				"policy: [{when: args.n == 1, call_timeout: 0.3s}]\n")
 			f.open()
 			var more []string
 			if c.more != "" {
@@ -124,13 +124,21 @@ func TestFaultStoppedServerAnswersEachAttempt(t *testing.T) {
 // TestFaultServerIsStoppedForGood: it is ended, and the next life serves.
 func TestFaultServerIsStoppedForGood(t *testing.T) {
 	t.Parallel()
-	f := startFault(t, "retry: {max_retries: 0}\ncircuit_breaker: {failure_threshold: 2, cooldown_seconds: 0.1}\ncall_timeout: 0.3\n")
+	f := startFault(t, "retry: {max_retries: 0}\ncircuit_breaker: {failure_threshold: 2, cooldown_seconds: 0.1}\n"+
+		"policy: [{when: has(meta.impatient), call_timeout: 0.3s}]\n")
 	f.open()
 	pid := f.stop()
 	n := 0
 	f.eventually("a life that serves", func() bool {
 		n++
-		f.order(strconv.Itoa(n), "pays", faultOrder{N: n})
+		f.mu.Lock()
+		hung := f.count("server_hung") > 0
+		f.mu.Unlock()
+		var more []string
+		if !hung {
+			more = []string{`"_meta":{"impatient":true}`}
+		}
+		f.order(strconv.Itoa(n), "pays", faultOrder{N: n}, more...)
 		r := f.answer(strconv.Itoa(n))
 		if r.Result != nil {
 			r.done(t, n, 1)

@@ -12,7 +12,7 @@ import (
 
 func TestB105OrdinaryErrorsDoNotOpenTheBreaker(t *testing.T) {
 	t.Parallel()
-	f := startField(t, "call_timeout: 0.2\nretry: {max_retries: 0}\ncircuit_breaker: {failure_threshold: 3, cooldown_seconds: 60}\n", toolbox(
+	f := startField(t, "retry: {max_retries: 0}\ncircuit_breaker: {failure_threshold: 3, cooldown_seconds: 600}\ntools: {hangs: {call_timeout: 0.2}}\n", toolbox(
 		always(readTool("refuses"), flaky.Outcome{IsError: "bad argument"}),
 		always(readTool("invalid"), flaky.Outcome{Error: &flaky.Error{Code: -32602, Message: "bad argument"}}),
 		always(readTool("hangs"), flaky.Outcome{Hang: true}),
@@ -43,7 +43,7 @@ func TestB105OrdinaryErrorsDoNotOpenTheBreaker(t *testing.T) {
 		}
 	}
 	for _, tool := range []string{"hangs", "works"} {
-		if r := call(tool); r.Error == nil || r.Error.Code != -31002 || r.Error.Data.RetryAfterMs < 50_000 {
+		if r := call(tool); r.Error == nil || r.Error.Code != -31002 || r.Error.Data.RetryAfterMs < 300_000 {
 			t.Errorf("the breaker is not open: %s", r.line)
 		}
 	}
@@ -53,7 +53,7 @@ func TestB107ProbeOfTheBreakerStartsADeadServer(t *testing.T) {
 	t.Parallel()
 	script := toolbox(unsafeTool("work", flaky.Outcome{Exit: new(1)}, flaky.Outcome{Exit: new(1)}))
 	script.StrictHandshake = true
-	f := startField(t, "circuit_breaker: {failure_threshold: 2, cooldown_seconds: 1}\n", script)
+	f := startField(t, "circuit_breaker: {failure_threshold: 2, cooldown_seconds: 3}\n", script)
 	f.open()
 	for _, id := range []string{"1", "2"} {
 		f.call(id, "work", "{}")
@@ -61,7 +61,7 @@ func TestB107ProbeOfTheBreakerStartsADeadServer(t *testing.T) {
 	}
 	f.call("3", "work", "{}")
 	e := f.failure("3", -31002).Error
-	if e.Data.RetryAfterMs < 1 || e.Data.RetryAfterMs > 1000 {
+	if e.Data.RetryAfterMs < 1 || e.Data.RetryAfterMs > 3000 {
 		t.Errorf("the error says to wait %d ms", e.Data.RetryAfterMs)
 	}
 	f.afterCooldown(4, "work")

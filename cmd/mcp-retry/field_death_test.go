@@ -90,14 +90,14 @@ func TestB49ServerThatExitsAtOnceIsNotRespawnedInATightLoop(t *testing.T) {
 func TestB49ServerThatDiesAfterTheHandshakeIsNotRespawnedInATightLoop(t *testing.T) {
 	t.Parallel()
 	script := toolbox(always(unsafeTool("work"), flaky.Outcome{Hang: true}))
-	script.DieAfter = 100
+	script.DieAfter = 1000
 	f := startField(t, "retry: {base_delay: 0.01}\n", script)
 	f.greet()
 	for id := range 4 {
 		f.call(strconv.Itoa(id), "work", fmt.Sprintf(`{"n":%d}`, id))
 		f.failure(strconv.Itoa(id), -31004)
 	}
-	f.spawnsBackOff(100 * time.Millisecond)
+	f.spawnsBackOff(time.Second)
 }
 
 // spawnsBackOff checks that a server which was never of use was started again with growing waits, and never twice at a time.
@@ -165,7 +165,7 @@ func TestB52ClientDoesNotWaitForTheServerToBeReady(t *testing.T) {
 	t.Parallel()
 	script := toolbox(plainTool("work"))
 	script.Start = &flaky.Plan{Then: &flaky.Outcome{Sleep: 500}}
-	f := startField(t, "call_timeout: 0.2\ntotal_timeout: 0.3\nretry: {max_retries: 0}\ntools: {work: {call_timeout: 5, total_timeout: 9}}\n", script)
+	f := startField(t, "call_timeout: 0.2\ntotal_timeout: 0.3\nretry: {max_retries: 0}\ntools: {work: {call_timeout: 50, total_timeout: 90}}\n", script)
 	f.request("1", "initialize", fieldHello)
 	f.notify("notifications/initialized", `{}`)
 	f.request("2", "tools/list", `{}`)

@@ -92,16 +92,19 @@ func TestB38ServerSpeaksBeforeItAnswersInitialize(t *testing.T) {
 func TestB39LateAnswersDoNotReachTheClient(t *testing.T) {
 	t.Parallel()
 	late := []flaky.Outcome{{Text: "late"}, {Error: &flaky.Error{Code: -1, Message: "late"}}}
-	f := startField(t, "call_timeout: 0.3\nretry: {max_retries: 0}\n", toolbox(
-		plainTool("cancelled", flaky.Outcome{Sleep: 150, Error: &flaky.Error{Code: -1, Message: "cancelled"}, And: late}),
-		plainTool("slow", flaky.Outcome{Sleep: 600, And: late}),
+	f := startField(t, "retry: {max_retries: 0}\ntools: {slow: {call_timeout: 0.3}}\n", toolbox(
+		plainTool("cancelled", flaky.Outcome{Ask: gate(), Error: &flaky.Error{Code: -1, Message: "cancelled"}, And: late}),
+		plainTool("slow", flaky.Outcome{Ask: gate(), And: late}),
 	))
 	f.open()
 	f.call("3", "cancelled", "{}")
-	f.arrived("cancelled", 1)
+	cancelled := f.message("gate")
 	f.cancel("3")
+	f.pass(cancelled)
 	f.call("4", "slow", "{}")
+	slow := f.message("gate")
 	f.failure("4", -31001)
+	f.pass(slow)
 	f.written("all late answers", func(l flaky.Ledger) bool {
 		n := 0
 		for _, entry := range l.Events(flaky.EventSent) {
@@ -118,7 +121,7 @@ func TestB39LateAnswersDoNotReachTheClient(t *testing.T) {
 
 func TestB40CancellationReachesTheServerUnderItsOwnID(t *testing.T) {
 	t.Parallel()
-	script := toolbox(plainTool("slow", flaky.Outcome{Sleep: 5000}), plainTool("next", flaky.Outcome{Sleep: 200}))
+	script := toolbox(plainTool("slow", flaky.Outcome{Hang: true}), plainTool("next", flaky.Outcome{Sleep: 200}))
 	f := startField(t, "", script)
 	f.open()
 	f.call("101", "slow", "{}")
@@ -137,7 +140,7 @@ func TestB40CancellationReachesTheServerUnderItsOwnID(t *testing.T) {
 func TestB40CancellationEndsTheWaitForARetry(t *testing.T) {
 	t.Parallel()
 	busy := flaky.Outcome{Error: &flaky.Error{Code: -32000, Message: "busy"}}
-	f := startField(t, "retry: {base_delay: 0.2, jitter: false}\n", toolbox(always(plainTool("busy"), busy), plainTool("later", busy)))
+	f := startField(t, "retry: {base_delay: 2, jitter: false}\n", toolbox(always(plainTool("busy"), busy), plainTool("later", busy)))
 	f.open()
 	f.call("101", "busy", "{}")
 	f.logged("attempt_end")
@@ -153,7 +156,7 @@ func TestB40CancellationEndsTheWaitForARetry(t *testing.T) {
 
 func TestB40CancellationOfACallThatWaitsToBeSent(t *testing.T) {
 	t.Parallel()
-	f := startField(t, "rate_limit: {calls: 1, per: 0.3, max_wait: 5}\n", toolbox(plainTool("work")))
+	f := startField(t, "rate_limit: {calls: 1, per: 3, max_wait: 50}\n", toolbox(plainTool("work")))
 	f.open()
 	f.call("1", "work", `{"n":1}`)
 	f.success("1")
@@ -170,12 +173,13 @@ func TestB42ProgressOfCallsThatAreOver(t *testing.T) {
 	after := []flaky.Outcome{{Progress: []float64{100}, Hang: true}}
 	f := startField(t, "", toolbox(
 		plainTool("done", flaky.Outcome{Progress: []float64{1}, And: after}),
-		plainTool("gone", flaky.Outcome{Sleep: 100, Hang: true, And: after}),
+		plainTool("gone", flaky.Outcome{Ask: gate(), Hang: true, And: after}),
 	))
 	f.open()
 	f.call("1", "gone", `{},"_meta":{"progressToken":"g"}`)
-	f.arrived("gone", 1)
+	gone := f.message("gate")
 	f.cancel("1")
+	f.pass(gone)
 	f.call("2", "done", `{},"_meta":{"progressToken":"d"}`)
 	f.success("2")
 	if got := string(f.message("notifications/progress").Params); got != `{"progressToken":"d","progress":1}` {
@@ -200,7 +204,7 @@ func TestB43ProgressTokensThatTheClientNeverGave(t *testing.T) {
 	for i := range 40 {
 		steps = append(steps, float64(i))
 	}
-	f := startField(t, "call_timeout: 0.4\nretry: {max_retries: 0}\n", toolbox(
+	f := startField(t, "retry: {max_retries: 0}\ntools: {invents: {call_timeout: 0.4}}\n", toolbox(
 		plainTool("invents", flaky.Outcome{Progress: steps, Pace: 100, Token: flaky.Raw(`"tool-call-4"`)}),
 		plainTool("echoes", flaky.Outcome{Progress: steps[:2]}),
 	))
@@ -238,9 +242,9 @@ func TestB44ProgressCarriesALongCall(t *testing.T) {
 	for i := range 100 {
 		steps = append(steps, float64(i))
 	}
-	f := startField(t, "call_timeout: 0.6\nmax_call_time: 2\nretry: {max_retries: 0}\n", toolbox(
-		plainTool("finishes", flaky.Outcome{Progress: steps[:12], Pace: 100}),
-		plainTool("never", flaky.Outcome{Progress: steps, Pace: 100}),
+	f := startField(t, "call_timeout: 2\nretry: {max_retries: 0}\ntools: {never: {max_call_time: 3}}\n", toolbox(
+		plainTool("finishes", flaky.Outcome{Progress: steps[:12], Pace: 250}),
+		plainTool("never", flaky.Outcome{Progress: steps, Pace: 250}),
 	))
 	f.open()
 	f.call("1", "finishes", `{},"_meta":{"progressToken":"a"}`)
@@ -261,11 +265,11 @@ func TestB44ProgressCarriesALongCall(t *testing.T) {
 func TestB45TimedOutCallOfAnUnsafeToolRunsOnce(t *testing.T) {
 	t.Parallel()
 	script := toolbox(
-		always(unsafeTool("pay"), flaky.Outcome{Sleep: 800}),
+		always(unsafeTool("pay"), flaky.Outcome{Sleep: 3000}),
 		readTool("read", flaky.Outcome{Hang: true}, flaky.Outcome{Hang: true}),
 	)
 	script.Methods = map[string]flaky.Plan{"initialize": {Outcomes: []flaky.Outcome{{Sleep: 300}}}}
-	f := startField(t, "call_timeout: 0.3\nretry: {max_retries: 3, base_delay: 0.01}\n", script)
+	f := startField(t, "call_timeout: 0.3\nretry: {max_retries: 10, base_delay: 0.01}\n", script)
 	f.request(`"hello"`, "initialize", fieldHello)
 	f.cancel(`"hello"`)
 	f.success(`"hello"`)

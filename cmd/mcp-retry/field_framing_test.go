@@ -235,7 +235,7 @@ func TestB14ServerSwallowsRequestsThatItCannotDecode(t *testing.T) {
 	t.Parallel()
 	script := toolbox(plainTool("plain"), unsafeTool("unsafe"))
 	script.ASCIIOnly = true
-	f := startField(t, "call_timeout: 0.4\nretry: {max_retries: 2, base_delay: 0.01}\ntools: {plain: {retry: {max_retries: 0}}}\n", script)
+	f := startField(t, "retry: {max_retries: 2, base_delay: 0.01}\ntools: {plain: {retry: {max_retries: 0}}}\npolicy: [{when: 'args.text != \"Viet Nam\"', call_timeout: 0.4s}]\n", script)
 	f.open()
 	f.call("3", "unsafe", `{"text":"Việt Nam"}`)
 	f.call("4", "plain", `{"text":"Việt Nam"}`)
@@ -272,7 +272,7 @@ func TestB14ServerSwallowsRequestsThatItCannotDecode(t *testing.T) {
 
 func TestB15AnswerOverSeveralLines(t *testing.T) {
 	t.Parallel()
-	f := startField(t, "call_timeout: 0.3\nretry: {max_retries: 0}\n", toolbox(plainTool("work", flaky.Outcome{Pretty: true})))
+	f := startField(t, "retry: {max_retries: 0}\npolicy: [{when: args.n == 1, call_timeout: 0.3s}]\n", toolbox(plainTool("work", flaky.Outcome{Pretty: true})))
 	f.open()
 	f.call("3", "work", `{"n":1}`)
 	f.failure("3", -31001)

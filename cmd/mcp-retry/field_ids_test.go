@@ -46,7 +46,7 @@ func TestB22ServerTruncatesIDs(t *testing.T) {
 	t.Parallel()
 	script := toolbox(plainTool("work"))
 	script.IDs = flaky.IDs32Bit
-	f := startField(t, fieldShort, script)
+	f := startField(t, "retry: {max_retries: 0}\n", script)
 	f.open()
 	f.call("1774232524389", "work", "{}")
 	f.success("1774232524389")
@@ -57,7 +57,7 @@ func TestB23ServerAnswersWholeNumbersAsFloats(t *testing.T) {
 	for _, kind := range []string{flaky.IDsFloat, flaky.IDsExponent} {
 		script := toolbox(plainTool("work"))
 		script.IDs = kind
-		f := startField(t, fieldShort, script)
+		f := startField(t, "retry: {max_retries: 0}\n", script)
 		f.open()
 		for _, id := range []string{"1", "0"} {
 			f.call(id, "work", `{"n":`+id+`}`)
@@ -70,7 +70,7 @@ func TestB24ServerChangesTheTypeOfIDs(t *testing.T) {
 	t.Parallel()
 	script := toolbox(plainTool("work"), plainTool("other", flaky.Outcome{ID: flaky.Raw(`0`)}))
 	script.IDs = flaky.IDsString
-	f := startField(t, fieldShort, script)
+	f := startField(t, "retry: {max_retries: 0}\ntools: {other: {call_timeout: 0.4}}\n", script)
 	f.open()
 	f.call(`"7"`, "work", `{"n":1}`)
 	f.success(`"7"`)
@@ -124,7 +124,7 @@ func TestB27ServerAnswersNotifications(t *testing.T) {
 		always(plainTool("never"), flaky.Outcome{Raw: []string{stray}, Hang: true}),
 	)
 	script.AnswerNotes = true
-	f := startField(t, fieldShort+"circuit_breaker: {failure_threshold: 2}\n", script)
+	f := startField(t, "retry: {max_retries: 0}\ncircuit_breaker: {failure_threshold: 2}\ntools: {never: {call_timeout: 0.4}}\n", script)
 	f.open()
 	f.call("1", "fast", `{}`)
 	f.success("1")
@@ -147,14 +147,17 @@ func TestB27ServerAnswersNotifications(t *testing.T) {
 
 func TestB29ClientSendsTheSameIDAgain(t *testing.T) {
 	t.Parallel()
-	f := startField(t, "", toolbox(plainTool("work", flaky.Outcome{Sleep: 200}, flaky.Outcome{})))
+	f := startField(t, "", toolbox(plainTool("work", flaky.Outcome{Ask: gate()}, flaky.Outcome{})))
 	f.open()
 	f.call("1", "work", `{"who":"first"}`)
-	f.arrived("work", 1)
+	first := f.message("gate")
 	f.call("1", "work", `{"who":"second"}`)
 	for _, who := range []string{"second", "first"} {
 		if got := f.success("1").text(); !strings.Contains(got, who) {
 			t.Errorf("the %s call got %s", who, got)
+		}
+		if who == "second" {
+			f.pass(first)
 		}
 	}
 	f.call("1", "work", `{"who":"third"}`)
@@ -192,7 +195,7 @@ func TestB31IDsOfTheTwoDirectionsAreIndependent(t *testing.T) {
 
 func TestB33SharedAnswersCarryEachCallersID(t *testing.T) {
 	t.Parallel()
-	f := startField(t, "cache: {tools: {cached: 60}}\n", toolbox(readTool("cached"), readTool("joined", flaky.Outcome{Sleep: 200})))
+	f := startField(t, "cache: {tools: {cached: 60}}\n", toolbox(readTool("cached"), readTool("joined", flaky.Outcome{Ask: gate()})))
 	f.open()
 	f.call("5", "cached", `{"a":1,"b":[2]}`)
 	first := f.success("5")
@@ -210,6 +213,7 @@ func TestB33SharedAnswersCarryEachCallersID(t *testing.T) {
 	f.call("8", "joined", `{"a":1}`)
 	f.call(`"9"`, "joined", `{"a":1}`)
 	f.call("10", "joined", `{"a":2}`)
+	f.pass(f.message("gate"))
 	if a, b := f.success("8"), f.success(`"9"`); string(a.Result) != string(b.Result) {
 		t.Errorf("joined calls got %s and %s", a.Result, b.Result)
 	}

@@ -199,7 +199,7 @@ func TestB102ReadAfterWriteIsFresh(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			f := startField(t, "call_timeout: 0.4\nretry: {max_retries: 0}\ncache: {tools: {read: 60}}\n", toolbox(readTool("read"), c.write))
+			f := startField(t, "retry: {max_retries: 0}\ncache: {tools: {read: 600}}\ntools: {write: {call_timeout: 0.4}}\n", toolbox(readTool("read"), c.write))
 			f.open()
 			for _, id := range []string{"1", "2"} {
 				f.call(id, "read", `{"key":"k"}`)
@@ -219,12 +219,13 @@ func TestB102ReadAfterWriteIsFresh(t *testing.T) {
 
 func TestB102ReadDuringAWriteIsNotKept(t *testing.T) {
 	t.Parallel()
-	f := startField(t, "cache: {tools: {read: 60}}\n", toolbox(readTool("read", flaky.Outcome{Sleep: 300}), unsafeTool("write")))
+	f := startField(t, "cache: {tools: {read: 600}}\n", toolbox(readTool("read", flaky.Outcome{Ask: gate()}), unsafeTool("write")))
 	f.open()
 	f.call("1", "read", "{}")
-	f.arrived("read", 1)
+	read := f.message("gate")
 	f.call("2", "write", "{}")
 	f.success("2")
+	f.pass(read)
 	f.success("1") // read before the write, answered after it
 	f.call("3", "read", "{}")
 	if got := f.success("3").execution(); got != 2 {
@@ -262,33 +263,41 @@ func TestB109RepeatOfAWriteWhoseAnswerWasLostRunsOnce(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ name, settings, meta string }{
 		{"with a key of the client", "", `,"_meta":{"idempotencyKey":"k"}`},
-		{"with idempotency_ttl", "idempotency_ttl: 60\n", ""},
+		{"with idempotency_ttl", "idempotency_ttl: 600\n", ""},
 		{"with nothing said", "", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			f := startField(t, "retry: {max_retries: 0}\ntools: {impatient: {call_timeout: 0.2}}\n"+c.settings, toolbox(
-				unsafeTool("create", flaky.Outcome{Sleep: 400}, flaky.Outcome{Sleep: 150}),
-				unsafeTool("impatient", flaky.Outcome{Sleep: 350}),
+			f := startField(t, "retry: {max_retries: 0}\npolicy: [{when: has(meta.impatient), call_timeout: 0.2s}]\n"+c.settings, toolbox(
+				always(unsafeTool("create"), flaky.Outcome{Ask: gate()}),
+				always(unsafeTool("late"), flaky.Outcome{Ask: gate()}),
 				unsafeTool("fails", flaky.Outcome{Effect: new(false), Error: &flaky.Error{Code: -1, Message: "no"}}),
 			))
 			f.open()
 			f.call("1", "create", `{"a":1}`+c.meta)
-			f.arrived("create", 1)
+			first := f.message("gate")
 			f.cancel("1")
 			f.call("2", "create", `{"a":1}`+c.meta)
+			f.pass(first)
 			if got := f.success("2").execution(); got != 1 {
 				t.Errorf("the repeat after a cancellation got execution %d", got)
 			}
-			f.call("3", "impatient", `{"a":1}`+c.meta)
+			impatient := `,"_meta":{"impatient":true}`
+			if c.meta != "" {
+				impatient = strings.Replace(c.meta, `{`, `{"impatient":true,`, 1)
+			}
+			f.call("3", "late", `{"a":1}`+impatient)
+			late := f.message("gate")
 			f.failure("3", -31001)
-			f.call("4", "impatient", `{"a":1}`+c.meta)
+			f.call("4", "late", `{"a":1}`+c.meta)
+			f.pass(late)
 			if got := f.success("4").execution(); got != 1 {
 				t.Errorf("the repeat after a timeout got execution %d", got)
 			}
 			f.call("7", "create", `{"a":2}`+strings.Replace(c.meta, `"k"`, `"l"`, 1))
-			f.arrived("create", 2)
+			second := f.message("gate")
 			f.cancel("7")
+			f.pass(second)
 			f.written("the late answer", func(l flaky.Ledger) bool {
 				return slices.ContainsFunc(l.Events(flaky.EventSent), func(e flaky.Entry) bool { return strings.Contains(e.Line, `"create\",\"execution\":2`) })
 			})
@@ -298,7 +307,7 @@ func TestB109RepeatOfAWriteWhoseAnswerWasLostRunsOnce(t *testing.T) {
 				t.Errorf("the repeat after a late answer got execution %d", got)
 			}
 			f.attempts("create", 2)
-			f.attempts("impatient", 1)
+			f.attempts("late", 1)
 			f.call("5", "fails", `{"a":1}`+c.meta)
 			f.failure("5", -1)
 			f.call("6", "fails", `{"a":1}`+c.meta)
@@ -311,7 +320,7 @@ func TestB111CallWithoutAnAnswerEnds(t *testing.T) {
 	t.Parallel()
 	f := fieldSetup{
 		script: toolbox(plainTool("never", flaky.Outcome{Hang: true}), plainTool("work")),
-		wrap:   []string{"--timeout", "0.5", "--retries", "0"},
+		wrap:   []string{"--timeout", "3", "--retries", "0"},
 	}.start(t)
 	f.open()
 	f.call(`"stuck"`, "never", "{}")
@@ -319,7 +328,7 @@ func TestB111CallWithoutAnAnswerEnds(t *testing.T) {
 	f.call("2", "work", "{}")
 	f.success("2")
 	e := f.failure(`"stuck"`, -31001).Error
-	if !strings.HasPrefix(e.Message, "Tool 'never' timed out after 500ms") {
+	if !strings.HasPrefix(e.Message, "Tool 'never' timed out after 3000ms") {
 		t.Errorf("the error is %q", e.Message)
 	}
 	f.cancelled(id)

@@ -140,7 +140,7 @@ func TestB57ServerDoesNotOutliveAProxyThatIsKilled(t *testing.T) {
 
 func TestB60InterruptOfTheTerminalReachesTheProxyAlone(t *testing.T) {
 	t.Parallel()
-	f := startField(t, "", toolbox(unsafeTool("slow", flaky.Outcome{Sleep: 5000})))
+	f := startField(t, "", toolbox(unsafeTool("slow", flaky.Outcome{Hang: true})))
 	f.open()
 	f.call("1", "slow", "{}")
 	f.arrived("slow", 1)
@@ -222,8 +222,8 @@ func TestB63ServerThatStopsReadingCanStillBeEnded(t *testing.T) {
 
 func TestB65SlowCallHoldsUpNothing(t *testing.T) {
 	t.Parallel()
-	f := startField(t, "retry: {base_delay: 5, jitter: false}\n", toolbox(
-		plainTool("slow", flaky.Outcome{Sleep: 20_000}),
+	f := startField(t, "call_timeout: 100\ntotal_timeout: 200\nretry: {base_delay: 20, jitter: false}\n", toolbox(
+		plainTool("slow", flaky.Outcome{Hang: true}),
 		always(plainTool("busy"), flaky.Outcome{Error: &flaky.Error{Code: -32000, Message: "busy"}}),
 		plainTool("fast"),
 	))

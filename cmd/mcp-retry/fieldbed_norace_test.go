@@ -2,7 +2,4 @@
 
 package main
 
-const (
-	fieldSlower = 1
-	fieldLarger = 1
-)
+const fieldLarger = 1

@@ -2,8 +2,5 @@
 
 package main
 
-// The race detector makes the product slower and larger: how many times, at most.
-const (
-	fieldSlower = 10
-	fieldLarger = 4
-)
+// fieldLarger is how many times larger the race detector makes the product, at most.
+const fieldLarger = 4

@@ -29,7 +29,10 @@ import (
 // not happen is shown by a later event that it could only have come before.
 
 // fieldPatience is how long an event may take that must come.
-const fieldPatience = 10 * time.Second * fieldSlower
+const fieldPatience = 100 * time.Second
+
+// fieldAftermath is how long a process that was killed may take to be gone.
+const fieldAftermath = 20 * time.Second
 
 // field is one session of the product with a client, which is the test, and a server.
 type field struct {
@@ -215,7 +218,7 @@ func (f *field) finish() {
 		if entry.Event != flaky.EventStart && entry.Event != flaky.EventGrandchild {
 			continue
 		}
-		for deadline := time.Now().Add(time.Second); runs(entry.PID); time.Sleep(fieldPoll) {
+		for deadline := time.Now().Add(fieldAftermath); runs(entry.PID); time.Sleep(fieldPoll) {
 			if time.Now().After(deadline) {
 				f.t.Errorf("process %d (%s) is left behind", entry.PID, entry.Event)
 				if orphan, err := os.FindProcess(entry.PID); err == nil {
@@ -325,6 +328,10 @@ func always(tool flaky.Tool, o flaky.Outcome) flaky.Tool {
 	tool.Plan = flaky.Always(o)
 	return tool
 }
+
+// gate is a question that holds a call up at the server until the client has answered it, by [field.pass]. Unlike a question
+// of the protocol's, it stops no clock.
+func gate() *flaky.Message { return &flaky.Message{Method: "gate"} }
 
 // toolbox is a script of a server that has these tools.
 func toolbox(tools ...flaky.Tool) flaky.Script { return flaky.Script{Tools: tools} }

@@ -4,10 +4,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/bentabol/mcp-retry/proxy/flaky"
@@ -29,16 +31,26 @@ func startMeasured(t *testing.T, settings string, script flaky.Script) *measured
 	return f
 }
 
-// freeAddress is an address at which nobody listens.
+// freeAddress is an address at which nobody listens, nor will by chance: no system gives one of these ports to whoever asks for any,
+// and no test of this process gets one twice.
 func freeAddress(t *testing.T) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+	const first, ports = 15_000, 15_000
+	for range ports {
+		address := fmt.Sprintf("127.0.0.1:%d", first+freePort.Add(1)%ports)
+		if l, err := net.Listen("tcp", address); err == nil {
+			l.Close()
+			return address
+		}
 	}
-	defer l.Close()
-	return l.Addr().String()
+	t.Fatal("no port is free")
+	return ""
 }
+
+// freePort counts the ports that were tried, from anywhere.
+var freePort atomic.Int64
+
+func init() { freePort.Store(rand.Int64N(1 << 30)) }
 
 // page fetches a page. It is served before the first record is logged.
 func (f *measuredField) page(path string) (int, string) {
@@ -278,6 +290,9 @@ policy: [{breaker_scope: 'args.user', rate_limit_key: 'args.user'}]`,
 		_, text := f.page(path)
 		if strings.Contains(text, secret) || !strings.Contains(text, "[redacted:") {
 			t.Errorf("%s shows\n%s", path, text)
+		}
+		if path == "/debug/state" && !strings.Contains(text, `"key rate_limit: [redacted:`) {
+			t.Errorf("the bucket is not told as a person would read it:\n%s", text)
 		}
 	}
 	f.health(http.StatusServiceUnavailable, "open")

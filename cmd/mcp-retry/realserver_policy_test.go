@@ -128,14 +128,14 @@ func TestRealServerIsTimedOut(t *testing.T) {
 	needServers(t)
 	t.Parallel()
 	w := dial(t, throughRun, everythingServer, newPlace(t), map[string]any{
-		"tools": map[string]any{"trigger-*": map[string]any{"call_timeout": "1s", "retry": map[string]any{"max_retries": 0}}},
+		"tools": map[string]any{"trigger-*": map[string]any{"call_timeout": "3s", "retry": map[string]any{"max_retries": 0}}},
 	})
 	w.open(newest, "{}")
 	w.do("tools/list", "{}")
 	if got := w.call("trigger-long-running-operation", `{"duration":60,"steps":1}`); !strings.HasPrefix(got, `error {"code":-31001`) {
 		t.Errorf("outcome %s, want -31001", got)
 	}
-	const busy = `{"name":"trigger-long-running-operation","arguments":{"duration":2.5,"steps":25},"_meta":{"progressToken":1}}`
+	const busy = `{"name":"trigger-long-running-operation","arguments":{"duration":5,"steps":50},"_meta":{"progressToken":1}}`
 	if got := w.do("tools/call", busy); !strings.HasPrefix(got, "result ") {
 		t.Errorf("with progress: %s", got)
 	}

@@ -23,7 +23,7 @@ import (
 const serversEnv = "MCP_RETRY_SERVERS"
 
 // patience is how long a test waits for what must come. It says nothing about how fast it should.
-const patience = 50 * time.Second
+const patience = 150 * time.Second
 
 // A realServer is a server and the arguments that it is started with.
 type realServer struct {

@@ -165,15 +165,16 @@ func TestTheOnlyServerOfASessionCannotBeRemoved(t *testing.T) {
 
 func TestAServerWithAChangedCommandIsStartedAnewOnceIdle(t *testing.T) {
 	t.Parallel()
-	f := startField(t, "", flaky.Script{Tools: []flaky.Tool{{Name: "slow", Plan: flaky.Plan{Outcomes: []flaky.Outcome{{Sleep: 3000}}}}}})
+	f := startField(t, "", toolbox(plainTool("slow", flaky.Outcome{Ask: gate()})))
 	f.open()
 	f.call("1", "slow", "{}")
-	f.arrived("slow", 1)
+	slow := f.message("gate")
 	f.reconfigure("env: {ANOTHER: value}")
 	f.reloaded("info", "started anew")
 	if lives := f.readLedger().Lives(); lives != 1 {
 		t.Errorf("the server lived %d times while a call was in flight", lives)
 	}
+	f.pass(slow)
 	f.success("1")
 	f.written("a second life", func(l flaky.Ledger) bool { return l.Lives() == 2 })
 	f.call("2", "slow", "{}")

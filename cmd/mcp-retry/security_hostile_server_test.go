@@ -15,7 +15,7 @@ const hostileCommand = "__hostile-server"
 
 // Ways to list tools.
 const (
-	listMillion  = "million"  // a million of them on one page
+	listMillion  = "million"  // a million of them on one page, fewer under the race detector
 	listEndless  = "endless"  // page after page, for ever
 	listHuge     = "huge"     // page after page of tools whose names, titles, descriptions and schemas have a megabyte each
 	listSpiteful = "spiteful" // names and texts that are meant for a terminal, a table or a page
@@ -23,8 +23,9 @@ const (
 	listDies     = "dies"     // none: it says such a text on stderr, and exits
 )
 
-// hugePages is how many pages [listHuge] has, of 48 MiB each.
-const hugePages = 20
+// hugePages is how many pages [listHuge] has, of 48 MiB each. Under the race detector, which is slow, it is as many less as the
+// bound of the memory is greater; so it is with floods.
+const hugePages = 20 / fieldLarger
 
 // spite is what a hostile text holds: it ends the line, clears the screen, writes the clipboard, turns the direction of writing,
 // forges a record, a command of a workflow and a page's script, and hides behind a NUL.
@@ -92,7 +93,7 @@ func hostileTools(w io.Writer, mode string, page int) {
 	io.WriteString(w, `{"tools":[{"name":"work","inputSchema":{"type":"object"},"annotations":{"readOnlyHint":true}}`)
 	switch mode {
 	case listMillion:
-		for i := range 1_000_000 {
+		for i := range 1_000_000 / fieldLarger {
 			fmt.Fprintf(w, `,{"name":"t%d","inputSchema":{}}`, i)
 		}
 	case listEndless:
@@ -117,15 +118,15 @@ func hostileTools(w io.Writer, mode string, page int) {
 func hostileCall(w io.Writer, tool string) {
 	switch tool {
 	case "floods of notifications":
-		for i := range 200_000 {
+		for i := range 200_000 / fieldLarger {
 			fmt.Fprintf(w, `{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"%d"}}`+"\n", i)
 		}
 	case "floods of progress":
-		for i := range 200_000 {
+		for i := range 200_000 / fieldLarger {
 			fmt.Fprintf(w, `{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":%d,"progress":%d}}`+"\n", i, i)
 		}
 	case "floods of answers":
-		for i := range 100_000 {
+		for i := range 100_000 / fieldLarger {
 			fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%d,"result":{}}`+"\n", 1_000_000+i)
 		}
 	case "ids of a megabyte":
@@ -136,7 +137,7 @@ func hostileCall(w io.Writer, tool string) {
 			fmt.Fprintf(w, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"%s"}}`+"\n", id)
 		}
 	case "floods of lines":
-		for range 100_000 {
+		for range 100_000 / fieldLarger {
 			io.WriteString(w, "this is no frame\n")
 		}
 	case "deep frames":

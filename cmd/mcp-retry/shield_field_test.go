@@ -207,11 +207,11 @@ func TestTheCommandLinesOfMcpShieldWorkAsTheyStand(t *testing.T) {
 
 func TestFlagsWinOverAFileOfMcpShield(t *testing.T) {
 	t.Parallel()
-	f := startShielded(t, []string{"wrap", "--config", "mcp-shield.yaml", "--server", "github", "--timeout", "300ms", "--retries", "0"},
+	f := startShielded(t, []string{"wrap", "--config", "mcp-shield.yaml", "--server", "github", "--timeout", "3s", "--retries", "0"},
 		toolbox(plainTool("get_file_contents", flaky.Outcome{Hang: true}), plainTool("search_repositories", flaky.Outcome{Error: &flaky.Error{Code: -32000, Message: "busy"}})))
 	f.open()
 	f.call("1", "get_file_contents", "{}")
-	if e := f.failure("1", -31001).Error; !strings.Contains(e.Message, "Tool 'get_file_contents' timed out after 300ms") {
+	if e := f.failure("1", -31001).Error; !strings.Contains(e.Message, "Tool 'get_file_contents' timed out after 3000ms") {
 		t.Errorf("the error is %q", e.Message)
 	}
 	f.call("2", "search_repositories", "{}")

@@ -44,7 +44,7 @@ total_timeout: 10
 retry: {max_retries: 3, base_delay: 0.001, max_delay: 0.05}
 circuit_breaker: {failure_threshold: 1000, cooldown_seconds: 0.05}
 cache: {default_ttl: 0, max_entries: 1000, max_bytes: 1MiB}
-idempotency_ttl: 2
+idempotency_ttl: 10
 tools: {plain: {circuit_breaker: {failure_threshold: 2, cooldown_seconds: 0.05}}}
 `
 
