@@ -168,6 +168,9 @@ func edited(t *testing.T, frame []byte, obj Span, edit Edit) ([]byte, Span) {
 	if !json.Valid(got) {
 		t.Fatalf("%s: edited: not JSON: %s", frame, got)
 	}
+	if !bytes.HasPrefix(got, frame[:obj.Start]) || !bytes.HasSuffix(got, frame[obj.End:]) {
+		t.Errorf("%s: edited: other bytes changed: %s", frame, got)
+	}
 	return got, Span{obj.Start, obj.End + len(got) - len(frame)}
 }
 
